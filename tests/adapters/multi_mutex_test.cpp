@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -128,7 +129,7 @@ TEST_CASE("locks of one name in different stores are different locks")
     CHECK(both.name() == "orders, orders");
 }
 
-TEST_CASE("a lock is not taken for one of that name in another store, although both have as many leases behind them")
+TEST_CASE("a lock is not taken for one of that name in another store, after as many leases in each")
 {
     holdfast::memory::store here;
     holdfast::memory::store elsewhere;
@@ -140,8 +141,10 @@ TEST_CASE("a lock is not taken for one of that name in another store, although b
     CHECK_FALSE(both.try_lock());
     CHECK(both.blocker() == "orders");
     CHECK_FALSE(both.try_lock_for(1ms));
-    std::jthread releases{[&] { theirs.unlock(); }};
-    both.lock();
+    auto waits = std::async(std::launch::async, [&] { both.lock(); });
+    CHECK(eventually([&] { return elsewhere.stats().waiting == 1; }));
+    theirs.unlock();
+    waits.get();
     CHECK(both.lease().still_held());
 }
 

@@ -8,8 +8,8 @@
 
 namespace holdfast::benchmark {
 
-// What a lock costs is measured without the record of its holder, as the limits keep none. What that costs is measured
-// by itself, see P1 and P2.
+// What a lock costs is measured without the record of its holder, as the limits keep none. What that costs is a row of
+// P1 and of P2: "with the record of the holder".
 
 inline redis::client_options const unnamed{.name_holder = false};
 

@@ -24,7 +24,7 @@ enum class event : std::uint32_t {
     paused,        ///< of the one who does the faults: client, and so below
     continued,
     killed,  ///< value: when that was begun
-    broken,  ///< of the one who does the faults: somebody's hold of the lock, as an operator does; value: as above
+    broken,  ///< of the process that does the faults: the hold of another, as an operator does; value: as above
     fault_begun,
     fault_ended,
 };

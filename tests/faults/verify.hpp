@@ -20,7 +20,7 @@ namespace holdfast::faults {
 
 /// Effects: K1, K2, K3 and K5 of a run, and that holders hear of a loss before a rival is granted the lock; the number
 /// of its holds is a figure. Where faults are noted, attempts under way in them may leave something behind for a `ttl`.
-/// Requires: only leases end locks, and operators where that is noted, not somebody who deletes keys, or sessions,
+/// Requires: only leases end locks, and operators where that is noted, not a person that deletes keys, or sessions,
 /// behind their holders' backs.
 void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom,
             std::size_t least_refused = 0, std::chrono::milliseconds ttl = {});

@@ -89,7 +89,7 @@ TEST_CASE("K1 refuses a hold beside a shared one, and a shared one beside it")
               .size() == 2);
 }
 
-TEST_CASE("K1 lets others share a lock when its holder becomes one of them, and nobody have it alone")
+TEST_CASE("K1 lets others share a lock when its holder becomes one of them, and no other have it alone")
 {
     auto const reader = history{}.granted(1, 1, 0, 1, 100).add(event::shared_on, 1, 1, 30);
     auto const becomes = history{reader}.released(1, 1, 40, 40).shared(1, 2, 30, 40, 140);
@@ -104,7 +104,7 @@ TEST_CASE("K1 lets others share a lock when its holder becomes one of them, and 
     CHECK(check_exclusion(of(history{killed}.granted(3, 1, 20, 99, 200))).size() == 1);
 }
 
-TEST_CASE("K1 lets a reader become a writer, and nobody have the lock in between")
+TEST_CASE("K1 lets a reader become a writer, and no other have the lock in between")
 {
     auto const becomes =
         history{}.shared(1, 1, 0, 1, 100).released(1, 1, 40, 40).granted(1, 2, 30, 40, 140).shared(2, 1, 5, 20, 30);

@@ -250,7 +250,7 @@ bool dies_then(death const& who, fate last)
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("whoever is killed, at whatever step, those that live get the lock", "", mutex, fair_mutex)
+TEMPLATE_TEST_CASE("whatever client is killed, at whatever step, those that live get the lock", "", mutex, fair_mutex)
 {
     auto const who = GENERATE(from_range(std::begin(deaths), std::end(deaths)));
     auto const last = GENERATE(fate::lost, fate::done);

@@ -612,3 +612,27 @@ TEST_CASE("of several locks that are given back, the one that is not ours any mo
     CHECK(ec == errc::lease_lost);
     CHECK(stock_told == 1);
 }
+
+TEST_CASE("why several locks could not be given back is told as the server says it, for each of them")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    std::mutex guard;
+    std::vector<std::string> told;
+    holdfast::lock_options const options{.ttl = 1h, .on_error = [&](holdfast::error const& e) {
+                                             std::scoped_lock lock{guard};
+                                             told.emplace_back(e.what());
+                                         }};
+    mutex orders{redis, "orders", options};
+    mutex stock{redis, "stock", options};
+    multi_mutex both{orders, stock};
+    both.lock();
+    server.command({"REPLICAOF", "127.0.0.1", "1"});
+    both.unlock();
+    std::scoped_lock lock{guard};
+    for (std::string const name : {"\"orders\"", "\"stock\""})
+        CHECK(std::count_if(told.begin(), told.end(), [&](auto const& one) {
+                  return one.find(name) != std::string::npos && one.find("is a replica") != std::string::npos &&
+                         one.find(server.url()) != std::string::npos;
+              }) == 1);
+}

@@ -37,7 +37,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// They are taken one after the other, by what the servers call them, whatever order they are given in; those of one
 /// name by the names of their servers. So clients that take several locks only so, and name the servers alike, in
 /// whatever order, cannot wait for each other in a circle. A lock that is given twice is one, also as two objects or of
-/// two clients that name its servers alike. If two clients name them differently, `lock()` throws
+/// two clients that name its servers alike. If two clients name them differently, each call that locks fails with
 /// `std::errc::resource_deadlock_would_occur`: it would wait for itself.
 ///
 /// Locks of one `redis::client` are first tried by one request, which takes all of them or none: if all are free, and

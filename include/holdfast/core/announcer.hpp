@@ -77,6 +77,8 @@ public:
 
     /// Effects: as `report`, but does nothing if memory or threads are short. Returns: whether `c` will be called.
     [[nodiscard]] bool try_report(call& c) noexcept { return post(kind::report, c); }
+    /// Effects: as `tell`, but does nothing if memory or threads are short. Returns: whether `c` will be called.
+    [[nodiscard]] bool try_tell(call& c) noexcept { return post(kind::tell, c); }
 
     /// Effects: calls `c` in one of the threads, one event at a time. Does nothing if memory or threads are short, or
     /// `most_events` wait; one that still waits is dropped by `end`.

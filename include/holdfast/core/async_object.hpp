@@ -67,6 +67,9 @@ public:
     /// `lock()` throws.
     virtual void deliver(std::error_code ec, bool held) noexcept = 0;
 
+    /// Effects: notes the words for an unlock that fails, before `deliver`. By default they are not wanted.
+    virtual void explain(failure const& /*why*/) noexcept {}
+
     /// Returns: whether `deliver` runs user code, which may be slow: then it is called in a thread that is started for
     /// it. Otherwise the client's thread calls it.
     [[nodiscard]] virtual bool runs_user_code() const noexcept { return false; }

@@ -5,6 +5,7 @@
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -54,23 +56,37 @@ public:
     void tell_failures() const noexcept
     {
         for (auto const& one : all_)
-            if (one.outcome) one.lock->tell_unlock_failed(one.outcome);
+            if (one.outcome.code) one.lock->tell_unlock_failed(one.outcome);
     }
 
 private:
     struct part {
         std::shared_ptr<lock_object> lock;
         lease hold;
-        std::error_code outcome;
+        failure outcome;
+    };
+
+    /// What is told that the nth of them was given back.
+    class answer final : public async_result {
+    public:
+        answer(std::shared_ptr<joint_release> of, std::size_t n) : of_{std::move(of)}, n_{n} {}
+        void explain(failure const& why) noexcept override
+        try {
+            of_->all_[n_].outcome = why;
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the code is told without the words
+        }
+        void deliver(std::error_code ec, bool /*held*/) noexcept override { of_->answered(n_, ec); }
+
+    private:
+        std::shared_ptr<joint_release> of_;
+        std::size_t n_;
     };
 
     void begin(std::size_t n) noexcept
     {
         auto& [lock, hold, outcome] = all_[n];
         try {
-            lock->begin_unlock(hold, result_to([self = shared_from_this(), n](std::error_code ec, bool /*held*/) {
-                                   self->answered(n, ec);
-                               }));
+            lock->begin_unlock(hold, make_as<async_result, answer>(shared_from_this(), n));
         } catch (...) {  // without the means to do so in the background
             auto why = current_exception_code();
             all_answered_ ? lock->give_back(hold) : lock->unlock(why);
@@ -82,7 +98,7 @@ private:
     {
         {
             std::scoped_lock guard{mutex_};
-            all_[n].outcome = ec;
+            all_[n].outcome.code = ec;
             worst_ = worse(worst_, ec);
             if (--pending_ != 0) return;
             changed_.notify_all();

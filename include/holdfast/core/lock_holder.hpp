@@ -50,8 +50,9 @@ struct lock_report {
     std::vector<lock_contender> waiters{};
     bool knows_waiters = false;  ///< whether it does
 
-    /// Tells the lease of the holder from every other one, also of other locks; the same for all clients. Nothing about
-    /// its owner token can be learnt from it. Empty: there is no holder, or the store does not tell them apart.
+    /// Tells the lease of the holder from every other one, also of other locks; the same for all clients. That of a
+    /// client of Redisson: its thread. Nothing about its owner token can be learnt from it. Empty: there is no holder,
+    /// or the store does not tell them apart.
     std::string lease{};
 };
 

@@ -85,7 +85,7 @@ public:
     }
 
     /// Effects: reports that an unlock has failed with `why`, as `unlock()` does.
-    virtual void tell_unlock_failed(std::error_code /*why*/) noexcept {}
+    virtual void tell_unlock_failed(failure const& /*why*/) noexcept {}
 
     virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
     virtual void extend(std::chrono::milliseconds ttl) = 0;

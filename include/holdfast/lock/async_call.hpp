@@ -171,6 +171,7 @@ public:
         thread().end_service();
         auto& calls = thread().calls;
         auto const said = result_ ? *result_ : queue_->finish_release(*call_, *gave_up_, &calls);
+        if (said.code) told_->explain(said);
         deliver(&calls, std::move(told_), delivery{said.code});
     }
 

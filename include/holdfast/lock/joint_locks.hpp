@@ -187,7 +187,9 @@ private:
             auto* const threads = calls();
             asked_ = leases_.size();
             if (!of_->locks_.may_be_held(asked_)) return wait_for_next();
-            threads->tell([self = shared_from_this()] { self->try_next(); });
+            // It waits for answers: the client's own thread, which brings them, must not.
+            announcer::call ask{[self = shared_from_this()] { self->try_next(); }};
+            if (!threads->try_tell(ask)) fail(make_error_code(errc::unavailable));
         }
 
         void wait_for_next()

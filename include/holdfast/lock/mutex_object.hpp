@@ -139,9 +139,9 @@ public:
         reports.unlock_failed(options->on_error, queue ? queue->name() : name(), why);
     }
 
-    void tell_unlock_failed(std::error_code why) noexcept override
+    void tell_unlock_failed(failure const& why) noexcept override
     {
-        queues_->client().reports.unlock_failed(state_->options->on_error, name(), {why, {}});
+        queues_->client().reports.unlock_failed(state_->options->on_error, name(), why);
     }
 
     void unlock(std::error_code& ec) noexcept override { ec = release(made()).code; }
@@ -209,6 +209,7 @@ public:
     void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) override
     {
         prepare(make_error_code(errc::not_owner));
+        several_locks::of_this_thread().gave_back(queue_.get());
         std::make_shared<async_unlock_call>(queue_, std::move(told))->begin(*state_, hold);
     }
 

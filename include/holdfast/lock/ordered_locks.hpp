@@ -82,7 +82,7 @@ public:
         for (auto n = locks_.size(); n-- > 0;) {
             std::error_code why;
             locks_[n]->unlock(why);
-            if (why && then == joint_object::on_failure::tell) locks_[n]->tell_unlock_failed(why);
+            if (why && then == joint_object::on_failure::tell) locks_[n]->tell_unlock_failed({why, {}});
             worst = worse(worst, why);
         }
         return worst;

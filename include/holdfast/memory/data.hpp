@@ -15,6 +15,7 @@
 #include <holdfast/memory/watcher.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -107,11 +108,10 @@ public:
         all.waiters.assign(r.line.size(), here);
         if (r.leases.free(now)) return all;
         here.fencing_token = r.first_fence;
-        here.since = std::chrono::system_clock::now() -
-                     std::chrono::duration_cast<std::chrono::system_clock::duration>(now - r.since);
+        here.since = std::chrono::system_clock::now() - std::chrono::floor<std::chrono::microseconds>(now - r.since);
         all.holder = lock_holder{std::move(here), std::chrono::ceil<std::chrono::milliseconds>(r.leases.end() - now),
                                  r.line.size(), r.asked};
-        all.lease = std::to_string(r.lease) + ' ' + std::to_string(reinterpret_cast<std::uintptr_t>(this));
+        all.lease = std::to_string(r.lease);
         return all;
     }
 
@@ -292,7 +292,7 @@ private:
     std::map<std::string, of_name> records_;
     std::uint64_t last_fence_ =  // begins at the clock, so that those after a restart are greater
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds{1});
-    std::uint64_t last_lease_ = 0;
+    static inline std::atomic<std::uint64_t> last_lease_{0};  // of all stores
     std::uint64_t last_waiter_ = 0;
     faults faults_;
 };

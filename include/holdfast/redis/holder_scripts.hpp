@@ -118,19 +118,19 @@ return answer
 inline constexpr auto acquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys, parts::waiter, parts::turn, parts::look_at_clock,
            parts::take, parts::record, parts::answer_yes>;
-inline constexpr script acquire_and_tell{acquire_and_tell_text, "23a1e915716728a3622620e7a35a9ffcc5a92d18"};
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "7cc08088da08c9855702011de6f782428afc0620"};
 
 inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_clock, parts::turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
-                                                  "601a110c38a2ab511892fee4eead16eb1ac6ad83"};
+                                                  "463a6004becf8b3b4b5063bbeb52c057e95a2021"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_count, parts::turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
-                                                  "07083a362fc40eddf4f4e2f67d5d53b8d2a1fdb3"};
+                                                  "01ea4bd2f1155683d1a9cdef576e9076fcbac9de"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "c56d55b3f82f5c30fd8eb0fee4a01ba7f1cb9b98"};

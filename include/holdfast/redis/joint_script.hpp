@@ -50,7 +50,8 @@ for i = 1, count do
   local key = (i - 1) * each
   local token, ttl = ARGV[3 * i + 1], ARGV[3 * i + 2]
   redis.call('SET', KEYS[key + 1], token, 'PX', ttl)
-  if i == 1 and type(redis.pcall('PEXPIRE', KEYS[1], ttl)) == 'table' then
+  local kept = i == 1 and redis.pcall('PEXPIRE', KEYS[1], ttl)
+  if type(kept) == 'table' then
 )lua";
 inline constexpr std::string_view record_all = R"lua(
   end
@@ -63,6 +64,6 @@ end
 return fences
 )lua";
 inline constexpr script acquire_all{joined<set_all, parts::take_back, record_all>,
-                                    "16f0b828ca6f06226722e1eda2de2ba8430a5d1c"};
+                                    "ff4514471f07598506e0cd2e986d0bdb0d38e667"};
 
 }  // namespace holdfast::redis::scripts

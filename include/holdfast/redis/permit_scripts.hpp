@@ -53,13 +53,13 @@ inline constexpr std::string_view decline_number = "if other and not held then r
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "20f36866db1c14b9a2781247aea8fb3c266a31b9"};
+                                     "23df177a2c6c89e83e57cfc0525c36eb0d685b4f"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "6b5f46c0d45f56ee2d9cb815c99c4f764bb06373"};
+                                              "6e7745004c6a758ca6a747a78957d26f9d38e79f"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "fe261481dff1d414731b757b208619799e0c8146"};
+                                              "c520e2f75338d9548b9b5e662343701dbddcadc3"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "e1cba2db6bc30114ac6492862655ca3853ed77d1"};
@@ -71,15 +71,15 @@ inline constexpr script reacquire_slot{
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "b0494c91c004761de64f58960a32e665f970f589"};
+                                              "2c4bc95e991d42aee441b0983c4fc56ea0357fce"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "849c9339e99a5ef5eb63c8b664ea1915afed6afb"};
+    "99853ca629ae8adb0e252faa6906a7db0093af1c"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "0a69b369577b445824bb484424dba7064256a8e3"};
+    "500e2f982c52ab3905a57f33fa6dbdfb86712ac1"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "b549818c71579b23471d3404626ee0fcff97e011"};

@@ -155,17 +155,19 @@ end
 inline constexpr auto turn = joined<look_at_left, look_at_reservation, unless_at_once, look_at_owner, enqueue,
                                     call_next, stand_in_line, refuse, end_of_rivals>;
 
-// Where PEXPIRE was refused: the lock that was just set is taken back, and the script fails. It is gone at once, so
+// If PEXPIRE was refused: the lock that was just set is taken back, and the script fails. It is gone at once, so
 // that an attempt in another form does not meet it; a server before Redis 6.2 has no PXAT, and keeps it for a ms.
 inline constexpr std::string_view take_back = R"lua(
     if redis.pcall('SET', KEYS[1], '', 'PXAT', 1).err then redis.call('SET', KEYS[1], '', 'PX', 1) end
     redis.call('PEXPIRE', KEYS[1], 1)
+    return kept
 )lua";
 
 inline constexpr std::string_view set_lock = R"lua(
 if left == -2 then
   redis.call('SET', KEYS[1], ARGV[1])
-  if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
+  local kept = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+  if type(kept) == 'table' then
 )lua";
 inline constexpr std::string_view leave_line = R"lua(
   end
@@ -181,17 +183,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "fb51e90ace051550942e4e18a5f4462b2ce266c7"};
+inline constexpr script acquire{acquire_text, "35aa69d38298618b84b5d494fb472d30a907179b"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "12134784fccb225ca6f394b240aa5e4b80ef06fd"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "60cfdf650bf7b7e7e73bcd093d1e64354d3931ab"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "f7ebbcfefa984fea9ce2f3acfec78428fa9af3b3"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "68e81d88c753997c57a45e8fd189a57124577b16"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.

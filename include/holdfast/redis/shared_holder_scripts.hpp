@@ -40,17 +40,17 @@ inline constexpr std::string_view erase_own = "redis.pcall('PEXPIRE', holder, 0)
 inline constexpr script acquire_exclusive_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look_at_clock, parts::acquire_exclusive, parts::as_long_as_lock,
            parts::record, parts::answer_yes>,
-    "652ea4494ef18c27b6e75b3d97dfbb06bedb6cf5"};
+    "de3cfe85d04db2bf8e04fa960b8cb00a308ee3df"};
 
 inline constexpr script acquire_exclusive_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_clock, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "608e583d43c337f636782ffc11f0d83657297930"};
+    "b4e9592c9d8dbc619b2bc8d405de6306dbe7f300"};
 
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "02579b8100e110ba726f01e506a895363c6ce2c7"};
+    "b58bbe64e1b26f0039e086b9fad3c718bf5eafe1"};
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,

@@ -186,7 +186,8 @@ if value ~= ARGV[1] then
   end
   local ttl = left > tonumber(ARGV[2]) and ms(left) or ARGV[2]
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ttl)
-  if type(redis.pcall('PEXPIRE', KEYS[1], ttl)) == 'table' then
+  local kept = redis.pcall('PEXPIRE', KEYS[1], ttl)
+  if type(kept) == 'table' then
 )lua";
 inline constexpr std::string_view end_exclusive = "  end\nend\n";
 inline constexpr auto take_exclusive = joined<set_exclusive, take_back, end_exclusive>;

@@ -30,13 +30,13 @@ inline constexpr auto acquire_exclusive_by_count =
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
-                                          "dafe206ad308337d2ca2f9be90e16c670cb87e01"};
+                                          "edbbed235107e7b49e8534faf8fc189b5908151a"};
 
 inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
-                                                   "2d8bb75da7182c8dfa5b3a7e6624d7248354787b"};
+                                                   "c5ba22339499691f0b669136b209470b9616fc14"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "25a0c500d003d9b50d62b1a773567e132ac622cd"};
+                                                   "fe335c4ae5cd26776b49da9b55593432d015d537"};
 
 namespace parts {
 

@@ -64,9 +64,9 @@ private:
         auto* const node = session().held().find(token_);
         if (ended() || canceled() || std::exchange(asked_, true)) return;
         if (!node) return end(make_error_code(holdfast::errc::lease_lost));
-        before_ = session().lease().until();
+        not_before_ = boot_clock::now() - session().lease().timeout() / 16;
         // mutant: a follower's word taken for a quorum's
-        session().show_life(true, boot_clock::now() - session().lease().timeout() / 16);
+        session().show_life(true, not_before_);
         auto const& path = node->what.node.empty() ? node->what.lock : node->what.node;
         session().perform(*this, {{{request::kind::data, path}, 0}});
     }
@@ -87,8 +87,9 @@ private:
         release_requested_ = asks_for_release(r.text);
         auto const until = session().lease().until();
         auto const half = session_lease::duration(session().lease().timeout()) / 2;
-        // The quorum was not asked: the connection ends.
-        if (until <= before_ && until < boot_clock::now() + half) return end(make_error_code(errc::not_confirmed));
+        // No quorum has been asked, as when the confirm could not be sent.
+        bool const asked = session().lease().last_word() > not_before_;
+        if (!asked && until < boot_clock::now() + half) return end(make_error_code(errc::not_confirmed));
         node->ends = until + drift(session_lease::duration(session().lease().timeout()));
         end(until);
     }
@@ -96,7 +97,7 @@ private:
     void on_expired() noexcept override { end(make_error_code(holdfast::errc::lease_lost)); }
 
     owner_token const token_;
-    boot_clock::time_point before_{};  // until when the session was known to live before it was asked
+    boot_clock::time_point not_before_{};  // a quorum has to have been asked after this
     bool asked_ = false;
     bool release_requested_ = false;
 };

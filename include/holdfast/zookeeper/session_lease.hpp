@@ -61,6 +61,7 @@ public:
     void answered(boot_clock::time_point sent, boot_clock::time_point received, bool by_quorum) noexcept
     {
         if (timeout_.count() == 0) return;
+        if (by_quorum) last_word_ = std::max(last_word_, sent);
         if (by_quorum) {                    // mutant: a follower's word taken for a quorum's
             for (auto const& one : words_)  // mutant: a write taken for word of its session
                 if (one.received <= sent) settled_ = std::max(settled_, one.proves);
@@ -82,6 +83,9 @@ public:
 
     /// Returns: until when the session is known to live; `boot_clock::time_point{}` if there is none.
     [[nodiscard]] boot_clock::time_point until() const noexcept { return until_; }
+
+    /// Returns: when the last of what a quorum has answered was sent.
+    [[nodiscard]] boot_clock::time_point last_word() const noexcept { return last_word_; }
 
 private:
     /// What an answer says.
@@ -105,6 +109,7 @@ private:
     notes words_{};  // of a quorum
     boot_clock::time_point settled_{};
     boot_clock::time_point until_{};
+    boot_clock::time_point last_word_{};
 };
 
 }  // namespace holdfast::zookeeper

@@ -43,7 +43,7 @@ struct hold {
         return std::max(std::min({valid_until, lost, release_begun, broken}), kept_until);
     }
 
-    /// Returns: until when it claims that nobody has it, or shares it, but the holder. Requires: it is not shared.
+    /// Returns: until when it claims that no other has it, or shares it. Requires: it is not shared.
     [[nodiscard]] std::int64_t alone_until() const noexcept { return std::min(over(), shared_from); }
 
     /// Returns: whether it was over when its holder, who stood still meanwhile, heard of it. It claims nothing.

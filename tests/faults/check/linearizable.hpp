@@ -38,8 +38,8 @@ struct last_to_end {
 /// | release, lost, where a majority is asked | the same, or the owner → nobody: what some had forgotten, it took from the others | begun … ever |
 /// | release, unknown     | the owner → nobody, or its expiry does that | begun … ever |
 /// | expiry               | the owner → nobody | the lease's end or the announced loss … ever |
-/// | breaking, by an operator | the owner → nobody | begun … ever |
-/// | going over to those who share it | the owner → nobody, as before a shared acquire | begun … ever |
+/// | breaking, by an operator | the owner → none | begun … ever |
+/// | going over to those who share it | the owner → none, as before a shared acquire | begun … ever |
 /// | acquire, refused     | somebody else has it; of one that is shared: alone | begun … refused |
 /// | acquire, unknown     | any time from its beginning on, or never; what it took may expire, or be rolled back, at any time | begun … ever |
 ///

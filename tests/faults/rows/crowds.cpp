@@ -63,7 +63,7 @@ struct hall {
     std::atomic<bool> over{false};
     std::atomic<int> inside{0};
     std::atomic<std::int64_t> foreign_until{0};  ///< who only polls is inside, and has the lock until then
-    std::atomic<std::uint64_t> together{0};      ///< how often somebody was inside with another one
+    std::atomic<std::uint64_t> together{0};      ///< how often one was inside with another one
     std::atomic<std::uint64_t> failed{0};        ///< attempts that threw
 };
 

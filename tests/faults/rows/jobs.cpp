@@ -39,7 +39,7 @@ std::size_t one_that(F const& f)
             if (f(i)) found = i;
         return found != processes;
     };
-    if (!eventually(look, 3min)) throw std::runtime_error{"nobody runs the job"};
+    if (!eventually(look, 3min)) throw std::runtime_error{"the job does not run"};
     return found;
 }
 

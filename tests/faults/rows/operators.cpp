@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// While processes have a lock and wait for it, somebody who operates them asks its holder for it, or takes it from the
+// While processes have a lock and wait for it, an operator asks its holder for it, or takes it from the
 // holder. Who is asked keeps it; who has lost it is told so, and the next one has it.
 #include "everybody.hpp"
 #include "rows.hpp"
@@ -23,12 +23,9 @@
 #include <utility>
 
 namespace holdfast::faults::operators {
-namespace {
 
 using namespace std::chrono_literals;
 using test::eventually;
-
-}  // namespace
 
 void go(run_options const& run, findings& to)
 {

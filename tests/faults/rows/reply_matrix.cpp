@@ -12,7 +12,7 @@
 #include <support/temporary_folder.hpp>
 
 #include <holdfast/redis/error.hpp>
-#include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/holder_scripts.hpp>
 
 #include <array>
 #include <chrono>

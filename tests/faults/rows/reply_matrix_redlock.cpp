@@ -9,7 +9,7 @@
 #include <support/proxy.hpp>
 #include <support/redis_server.hpp>
 
-#include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/holder_scripts.hpp>
 
 #include <array>
 #include <chrono>

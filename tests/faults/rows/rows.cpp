@@ -8,7 +8,7 @@ constexpr control_run no_tokens{"the register does not check tokens", "K3"};
 constexpr control_run no_comparison{"a roll-back does not compare whose the lock is", "K1"};
 constexpr control_run no_lock{"the lock guards nothing", "K1"};
 constexpr control_run leaders_alone{"the lock guards nothing", "deposed"};
-constexpr control_run with_gap{"who goes over to the other side lets go first", "K1"};
+constexpr control_run with_gap{"one that goes over to the other side lets go first", "K1"};
 constexpr control_run short_period{"a tenth of the ttl is asked for as the period", "K1"};
 constexpr control_run broken_held{"a lock that was broken counts as held", "K1"};
 constexpr control_run majority_down{"three masters are down where one or two are said to be", "minority: no failure"};

@@ -104,7 +104,7 @@ public:
         bool const slow = run_.on == place::store::zookeeper;
         auto const kinds = strikes.size() - (slow ? 1 : 0);
         for (std::size_t n = 0; n < run_.count(slow ? 4 : kinds, 200); ++n) go(strikes.at(n % kinds));
-        // On a busy machine nobody may have been struck in time.
+        // On a busy machine none may have been struck in time.
         for (int n = 0; n < 20 && crossings_in(workers_.records()).first.struck == 0; ++n) go({fault::asks_killed});
         for (int n = 0; n < 20 && crossings_in(workers_.records()).second.struck == 0; ++n)
             go({fault::asks_stopped, false});
@@ -125,8 +125,8 @@ public:
         };
         to_.figure("writers that became readers, readers that became the writer", both(writing.done, reading.done));
         to_.figure("struck at that moment", both(writing.struck, reading.struck));
-        to_.require(writing.done != 0 && reading.done != 0, "nobody came to the other side");
-        to_.require(writing.struck != 0 && reading.struck != 0, "nobody was struck on the way to the other side");
+        to_.require(writing.done != 0 && reading.done != 0, "none came to the other side");
+        to_.require(writing.struck != 0 && reading.struck != 0, "none was struck on the way to the other side");
         // A server remembers that a writer waits for as long as that would have waited.
         to_.check("K7", check_remains(servers_->left(2 * ttl() + 10s + 1min, waiters::killed)));
         to_.show(std::move(records));
