@@ -23,7 +23,8 @@ std::vector<words> const& answers()
         {"NOSCRIPT", "-NOSCRIPT No matching script.\r\n", code::no_script, 2},
         {"READONLY", "-READONLY You can't write against a read only replica.\r\n", code::read_only},
         {"NOAUTH", "-NOAUTH Authentication required.\r\n", code::authentication_failed},
-        {"NOPERM", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", code::not_permitted},
+        {"NOPERM", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", code::not_permitted,
+         2},  // again without the record of the holder
         {"NOREPLICAS", "-NOREPLICAS Not enough good replicas to write.\r\n", code::no_replicas},
         {"MISCONF",
          "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.\r\n",

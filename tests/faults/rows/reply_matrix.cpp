@@ -65,8 +65,8 @@ public:
             took = boot_clock::now() - begun;
             if (permanent || again > 1 || took < unavailable_after + 100ms) break;
         }
-        // Who waits asks again without the queue, which the user may have no right to.
-        int const times = w.asked + (w.expected == code::not_permitted ? 1 : 0);
+        // One that waits asks again without the queue, which the user may have no right to, in both forms.
+        int const times = w.asked * (w.expected == code::not_permitted ? 2 : 1);
         if (permanent ? again != times : (again < 2 || again > 100))
             wrong(w.name, "lock() asked " + std::to_string(again) + " times");
         if (!permanent && took < unavailable_after) wrong(w.name, "lock() gave up early");

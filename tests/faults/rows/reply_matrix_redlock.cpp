@@ -88,8 +88,8 @@ public:
         auto const begun = boot_clock::now();
         auto const again = struck(w, name, which, 3, [&] { expect(w, code_of([&] { m.lock(); })); });
         bool const permanent = make_error_code(w.expected) == errc::misconfigured;
-        // Who waits asks again without the queue, which the user may have no right to.
-        int const times = w.asked + (w.expected == code::not_permitted ? 1 : 0);
+        // One that waits asks again without the queue, which the user may have no right to, in both forms.
+        int const times = w.asked * (w.expected == code::not_permitted ? 2 : 1);
         if (permanent ? again != 3 * times : (again < 3 || again > 300))
             wrong(w.name + ", by three", "lock() asked them " + std::to_string(again) + " times");
         if (!permanent && boot_clock::now() - begun < unavailable_after)
