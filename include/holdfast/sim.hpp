@@ -149,6 +149,7 @@ private:
     extend_operation* renewing_ = nullptr;
 };
 
+/// The lease of a `client`.
 using granted_lease = basic_granted_lease<client>;
 
 /// A lock in a simulated store, for one process at a time. Its members are awaited, so it is not a lock as the standard

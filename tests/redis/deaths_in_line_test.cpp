@@ -92,10 +92,13 @@ std::string_view name_of(step s)
 
 request_predicate calls_at(step s)
 {
-    if (s == step::extends) return calls_of(scripts::extend);
-    if (s == step::releases) return calls_of(scripts::release);
-    if (s == step::leaves) return calls_of(scripts::give_back);
-    return holdfast::test::nth(s == step::asks ? 1 : 2, calls_of(scripts::acquire_by_clock));
+    if (s == step::extends) return calls_of(scripts::extend_and_hear);
+    if (s == step::releases) return calls_of(scripts::release_and_erase);
+    if (s == step::leaves)  // one that was called may have the lock
+        return [waits = calls_of(scripts::give_back), called = calls_of(scripts::give_back_and_erase)](auto request) {
+            return waits(request) || called(request);
+        };
+    return holdfast::test::nth(s == step::asks ? 1 : 2, calls_of(scripts::acquire_by_clock_and_tell));
 }
 
 struct told {
@@ -216,7 +219,7 @@ bool dies_then(death const& who, fate last)
     std::optional<lasting_reservation> kept;
     bool in_time = true;
     if (of == role::called) {
-        way.hold(calls_of(scripts::acquire_by_clock));
+        way.hold(calls_of(scripts::acquire_by_clock_and_tell));
         held.unlock();
         kept.emplace(server, in_queue.front());
         auto const is_kept = [&] { return server.command({"PTTL", "holdfast:next:{orders}"}).integer > 900; };

@@ -82,7 +82,7 @@ bool gives_up(by how, moment when, std::chrono::milliseconds d)
     if (when == moment::called)
         way.freeze();
     else
-        way.hold(calls_of(holdfast::redis::scripts::acquire_by_clock));
+        way.hold(calls_of(holdfast::redis::scripts::acquire_by_clock_and_tell));
     held.unlock();
     in_time = in_time && comes([&] { return reserved.so_far() == who; });
     bool got = false;

@@ -613,7 +613,7 @@ TEST_CASE("of several locks that are given back, the one that is not ours any mo
     CHECK(stock_told == 1);
 }
 
-TEST_CASE("why several locks could not be given back is told as the server says it, for each of them")
+TEST_CASE("why several locks could not be given back is told once, as the server says it")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
@@ -630,9 +630,8 @@ TEST_CASE("why several locks could not be given back is told as the server says 
     server.command({"REPLICAOF", "127.0.0.1", "1"});
     both.unlock();
     std::scoped_lock lock{guard};
-    for (std::string const name : {"\"orders\"", "\"stock\""})
-        CHECK(std::count_if(told.begin(), told.end(), [&](auto const& one) {
-                  return one.find(name) != std::string::npos && one.find("is a replica") != std::string::npos &&
-                         one.find(server.url()) != std::string::npos;
-              }) == 1);
+    CHECK(std::count_if(told.begin(), told.end(), [&](auto const& one) {
+              return one.find("unlock") != std::string::npos && one.find("is a replica") != std::string::npos &&
+                     one.find(server.url()) != std::string::npos;
+          }) == 1);
 }

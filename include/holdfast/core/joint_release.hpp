@@ -3,13 +3,14 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
+#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/make_as.hpp>
+#include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -47,9 +48,13 @@ public:
     {
         if (all_.empty()) return make_error_code(errc::not_owner);
         begin();
-        std::unique_lock guard{mutex_};
-        changed_.wait(guard, [this] { return pending_ == 0; });
-        return worst_;
+        for (;;) {
+            {
+                std::scoped_lock guard{mutex_};
+                if (pending_ == 0) return worst_;
+            }
+            static_cast<void>(here_.park_until(boot_clock::time_point::max()));
+        }
     }
 
     /// Effects: reports, for each of them, that it was not given back, if so. To be called when all have answered.
@@ -101,15 +106,15 @@ private:
             all_[n].outcome.code = ec;
             worst_ = worse(worst_, ec);
             if (--pending_ != 0) return;
-            changed_.notify_all();
         }
+        here_.unpark();
         if (all_answered_) all_answered_(worst_, *all_[n].lock);
     }
 
     all_answered const all_answered_;
     std::vector<part> all_;
     std::mutex mutex_;
-    std::condition_variable changed_;
+    parker here_;
     std::size_t pending_ = 0;
     std::error_code worst_;
 };
