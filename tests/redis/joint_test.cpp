@@ -563,29 +563,6 @@ TEST_CASE("more locks than one request takes are taken together all the same")
     CHECK(server.command({"EXISTS", "orders/0", "orders/255", "orders/256"}).integer == 0);
 }
 
-TEST_CASE("several locks are given back together: no answer is waited for before the next is sent")
-{
-    redis_server server;
-    proxy way{server.port()};
-    client redis{way.url(), unhurried()};
-    mutex orders{redis, "orders", {.ttl = 1h}};
-    mutex stock{redis, "stock", {.ttl = 1h}};
-    mutex invoices{redis, "invoices", {.ttl = 1h}};
-    multi_mutex all{orders, stock, invoices};
-    bool const says = GENERATE(true, false);
-    all.lock();
-    way.hold(containing("holdfast:free:"));
-    auto given = std::async(std::launch::async, [&] {
-        std::error_code ec;
-        says ? all.unlock(ec) : all.unlock();
-        return ec;
-    });
-    CHECK(eventually([&] { return way.held() == 3; }));
-    way.let_go();
-    CHECK_FALSE(given.get());
-    CHECK(server.command({"EXISTS", "orders", "stock", "invoices"}).integer == 0);
-}
-
 TEST_CASE("of several locks that are given back, the one that is not ours any more is reported, by its own on_error")
 {
     redis_server server;

@@ -131,9 +131,9 @@ public:
         return take(detail::patience::until(t), stop);
     }
 
-    /// Effects: unlocks all together, and waits for all answers; what fails is reported to the `on_error` of its lock.
-    /// No effect, and no report, if they are not held: only `unlock(ec)` says so. The next holder may destroy the
-    /// object before this has returned.
+    /// Effects: unlocks all, the last one taken first; what fails is reported to the `on_error` of its lock. No effect,
+    /// and no report, if they are not held: only `unlock(ec)` says so. The next holder may destroy the object before
+    /// this has returned.
     void unlock() noexcept { static_cast<void>(joint_->unlock(detail::joint_object::on_failure::tell)); }
 
     /// As `unlock()`. Postconditions: `ec` is no error; `not_owner`; `lease_lost` if one of them was lost before; or

@@ -46,9 +46,8 @@ public:
     /// Whether `on_error` of each lock is told that it could not be given back.
     enum class on_failure : std::uint8_t { tell, be_silent };
 
-    /// Effects: gives all back, together, the last one taken first, and waits for all answers. Returns: no error;
-    /// `not_owner`: nothing was held; `lease_lost` if one of them was lost before; or else why the outcome of one is
-    /// not known.
+    /// Effects: gives all back, the last one taken first. Returns: no error; `not_owner`: nothing was held; `lease_lost`
+    /// if one of them was lost before; or else why the outcome of one is not known. If `on_error` is told: no error.
     virtual std::error_code unlock(on_failure then) noexcept = 0;
 
     /// Effects: cancels asynchronous calls, also those that are begun later.

@@ -6,7 +6,6 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_object.hpp>
-#include <holdfast/core/joint_release.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 
@@ -14,7 +13,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -69,20 +67,16 @@ public:
         return got ? *got : objects_[place]->lock(p, stop);
     }
 
-    /// Effects: gives all back, together if there is memory for that. Returns: as `joint_object::unlock`.
+    /// Effects: gives all back, the last one first. Returns: as `joint_object::unlock`.
     std::error_code unlock(joint_object::on_failure then) const noexcept
-    try {
-        auto const all = std::make_shared<joint_release>();
-        for (auto const& one : locks_) all->add(one, one->lease());
-        auto const worst = all->give_back();
-        if (then == joint_object::on_failure::tell) all->tell_failures();
-        return worst;
-    } catch (std::bad_alloc const&) {
+    {
         std::error_code worst;
         for (auto n = locks_.size(); n-- > 0;) {
             std::error_code why;
-            locks_[n]->unlock(why);
-            if (why && then == joint_object::on_failure::tell) locks_[n]->tell_unlock_failed({why, {}});
+            if (then == joint_object::on_failure::tell)
+                locks_[n]->unlock();
+            else
+                locks_[n]->unlock(why);
             worst = worse(worst, why);
         }
         return worst;
