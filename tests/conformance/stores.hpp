@@ -45,6 +45,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::test {
 
@@ -119,20 +120,17 @@ struct redis_store : on_redis {
 
     [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
-        return client{server.url("app", app_password),
-                      {.operation_timeout = least / 2, .connect_timeout = connect_timeout}};
+        return made({.operation_timeout = least / 2});
     }
     [[nodiscard]] client named(std::string const& label) const
     {
-        return client{server.url("app", app_password),
-                      {.operation_timeout = lasting / 2,
-                       .connect_timeout = connect_timeout,
-                       .label = label}};
+        return made({.operation_timeout = lasting / 2, .label = label});
     }
-    [[nodiscard]] client unnamed() const
+    [[nodiscard]] client unnamed() const { return made({.operation_timeout = lasting / 2, .name_holder = false}); }
+    [[nodiscard]] client made(redis::client_options how) const
     {
-        return client{server.url("app", app_password),
-                      {.operation_timeout = lasting / 2, .connect_timeout = connect_timeout, .name_holder = false}};
+        how.connect_timeout = connect_timeout;
+        return client{server.url("app", app_password), std::move(how)};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
@@ -177,27 +175,18 @@ struct redlock_store : on_redis {
 
     [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
-        using std::chrono_literals::operator""ms;
-        return client{servers.urls("app", app_password),
-                      {.node_timeout = least / 2, .connect_timeout = connect_timeout, .restart_guard = 0ms}};
+        return made({.node_timeout = least / 2});
     }
     [[nodiscard]] client named(std::string const& label) const
     {
-        using std::chrono_literals::operator""ms;
-        return client{servers.urls("app", app_password),
-                      {.node_timeout = lasting / 2,
-                       .connect_timeout = connect_timeout,
-                       .restart_guard = 0ms,
-                       .label = label}};
+        return made({.node_timeout = lasting / 2, .label = label});
     }
-    [[nodiscard]] client unnamed() const
+    [[nodiscard]] client unnamed() const { return made({.node_timeout = lasting / 2, .name_holder = false}); }
+    [[nodiscard]] client made(redlock::masters_options how) const
     {
-        using std::chrono_literals::operator""ms;
-        return client{servers.urls("app", app_password),
-                      {.node_timeout = lasting / 2,
-                       .connect_timeout = connect_timeout,
-                       .restart_guard = 0ms,
-                       .name_holder = false}};
+        how.connect_timeout = connect_timeout;
+        how.restart_guard = std::chrono::milliseconds{0};
+        return client{servers.urls("app", app_password), std::move(how)};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };

@@ -109,6 +109,7 @@ TEST_CASE("a URL that is wrong is refused with the name of the part")
         {"redis://h/-1", "database"},
         {"redis://h/1000001", "database"},
         {"redis://h/1/2", "database"},
+        {"redis://a,redis://b", "a comma is in it"},
         {"redis://a:6379,b:6379", "a comma is in it"},
         {"redis://u%@h", "user"},
         {"redis://u%4@h", "user"},

@@ -5,7 +5,6 @@
 #include <holdfast/core/async_object.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <stop_token>
 
@@ -43,12 +42,8 @@ public:
     /// Returns: the present hold; null if there is none.
     [[nodiscard]] virtual hold held() const noexcept = 0;
 
-    /// Whether `on_error` of each lock is told that it could not be given back.
-    enum class on_failure : std::uint8_t { tell, be_silent };
-
-    /// Effects: gives all back, the last one taken first. Returns: no error; `not_owner`: nothing was held; `lease_lost`
-    /// if one of them was lost before; or else why the outcome of one is not known. If `on_error` is told: no error.
-    virtual std::error_code unlock(on_failure then) noexcept = 0;
+    /// Effects: there is no present hold any more. Returns: what it was, and the caller is to give back.
+    [[nodiscard]] virtual hold let_go() noexcept = 0;
 
     /// Effects: cancels asynchronous calls, also those that are begun later.
     virtual void close() noexcept = 0;

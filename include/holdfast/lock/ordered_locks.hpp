@@ -67,27 +67,11 @@ public:
         return got ? *got : objects_[place]->lock(p, stop);
     }
 
-    /// Effects: gives all back, the last one first. Returns: as `joint_object::unlock`.
-    std::error_code unlock(joint_object::on_failure then) const noexcept
-    {
-        std::error_code worst;
-        for (auto n = locks_.size(); n-- > 0;) {
-            std::error_code why;
-            if (then == joint_object::on_failure::tell)
-                locks_[n]->unlock();
-            else
-                locks_[n]->unlock(why);
-            worst = worse(worst, why);
-        }
-        return worst;
-    }
-
     /// Returns: whether the lock at `place` may be one of those before it.
     [[nodiscard]] bool may_be_held(std::size_t place) const noexcept { return first_[place] != place; }
 
     /// Effects: attempts to take the lock at `place`, as above. Returns: whether it is held; nothing if it is to be
-    /// waited for. Throws: as `lock_object::lock`; `resource_deadlock_would_occur` if it is one of those
-    /// before it.
+    /// waited for. Throws: as `lock_object::lock`; `resource_deadlock_would_occur` if it is one of those before it.
     [[nodiscard]] std::optional<bool> try_lock(std::size_t place, patience const& p, std::stop_token const& stop) const
     {
         auto& one = *locks_[place];

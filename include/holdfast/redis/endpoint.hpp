@@ -150,6 +150,8 @@ private:
         if (!options.empty()) fail_option(options, e.tls ? "; a rediss:// URL has none" : "; a redis:// URL has none");
         auto const database = cut(rest, '/');
         if (database.find('@') != std::string_view::npos) fail("password", "a slash in it is written as %2f");
+        if (rest.find(',', rest.rfind('@') + 1) != std::string_view::npos)
+            fail("host", "a comma is in it; each server has a URL of its own");
         if (!database.empty()) e.database = number("database", database, 1'000'000);
         parse_credentials(rest, e);
         if (rest.starts_with('[')) {
@@ -216,7 +218,6 @@ private:
     unsigned number(std::string_view part, std::string_view text, unsigned most) const
     {
         auto const n = holdfast::detail::number_in<unsigned>(text);
-        if (!n && text.find(',') != std::string_view::npos) fail(part, "a comma is in it; each server has its own URL");
         if (!n || *n > most) fail(part, "it must be a number, at most " + std::to_string(most));
         return *n;
     }
