@@ -26,8 +26,8 @@ public:
     static constexpr milliseconds node_timeout{30};
     static constexpr milliseconds guard{1000};
 
-    redis_site(sim::world& w, schedule_chance& chance, milliseconds ttl, bool calm)
-        : world_{w}, servers_{w, clocks(chance)}, ttl_{ttl}, calm_{calm}
+    redis_site(sim::world& w, schedule_chance& chance, milliseconds ttl)
+        : world_{w}, servers_{w, clocks(chance)}, ttl_{ttl}
     {
         auto& o = servers_.options;
         o.node_timeout = node_timeout;
@@ -36,9 +36,9 @@ public:
     }
 
     [[nodiscard]] static std::unique_ptr<lock_site> make(sim::world& w, schedule_chance& chance, milliseconds ttl,
-                                                         bool calm)
+                                                         bool /*calm*/)
     {
-        return std::make_unique<redis_site>(w, chance, ttl, calm);
+        return std::make_unique<redis_site>(w, chance, ttl);
     }
 
     [[nodiscard]] sim::store& servers() noexcept { return servers_; }
@@ -137,7 +137,6 @@ private:
     sim::world& world_;
     sim::store servers_;
     milliseconds ttl_;
-    bool calm_;
     std::deque<process> processes_;
 };
 
