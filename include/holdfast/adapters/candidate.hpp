@@ -10,6 +10,7 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/owned_thread.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/signals_blocked.hpp>
@@ -23,18 +24,12 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// The threads in which an election waits for a lock and calls the user's functions.
-struct system_threads {
-    using thread = std::thread;
-    [[nodiscard]] static thread::id here() noexcept { return std::this_thread::get_id(); }
-};
-
-/// Those for a lock of the type `M`: the system's, unless the type names others as `threads`. A simulated lock does.
+/// The threads in which an election with a lock of the type `M` waits and calls the user's functions: the system's,
+/// unless the type names others as `threads`. A simulated lock does.
 template <class M>
 struct threads_of {
     using type = system_threads;

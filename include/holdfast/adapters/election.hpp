@@ -7,11 +7,9 @@
 #include <holdfast/adapters/election_options.hpp>
 #include <holdfast/adapters/term.hpp>
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/announcer.hpp>
-#include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/core/lock_holder.hpp>
-#include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/core/owned_thread.hpp>
 #include <holdfast/mutex.hpp>
 
 #include <concepts>
@@ -57,8 +55,7 @@ public:
         if constexpr (requires { std::string{lock.name()}; }) name = lock.name();
         check_options(name, options);
         candidate_ = std::make_shared<detail::candidate<M>>(lock, std::move(name), std::move(options));
-        detail::signals_blocked const while_starting;
-        thread_ = thread{[one = candidate_] { one->run(); }};
+        thread_.start([one = candidate_] { one->run(); });
     }
 
     election(election const&) = delete;
@@ -71,17 +68,11 @@ public:
     /// the lock is given back before this returns.
     ~election()
     {
-        if (origin_.in_child()) {
-            detail::leak_after_fork(thread_);
-            return;
+        if (!thread_.in_child()) {
+            candidate_->stop();
+            if (thread_.here()) candidate_->give_back();
         }
-        candidate_->stop();
-        if (thread_.get_id() != detail::candidate<M>::threads::here()) {
-            thread_.join();
-        } else {
-            candidate_->give_back();
-            thread_.detach();
-        }
+        thread_.end();
     }
 
     /// Effects: the present term is over, if there is one. Returns at once; `on_deposed` is called, and the lock given
@@ -118,12 +109,9 @@ public:
     }
 
 private:
-    using thread = typename detail::candidate<M>::thread;
-
     M const& lock_;
     std::shared_ptr<detail::candidate<M>> candidate_;
-    thread thread_;
-    detail::fork_guard const origin_;
+    detail::owned_thread<typename detail::candidate<M>::threads> thread_;
 };
 
 /// An election with a lock of the type `M`.

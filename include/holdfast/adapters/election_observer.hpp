@@ -4,12 +4,10 @@
 #include <holdfast/adapters/election_observer_options.hpp>
 #include <holdfast/adapters/observation.hpp>
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/announcer.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/name.hpp>
-#include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/core/owned_thread.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/mutex.hpp>
 
@@ -19,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI {
@@ -69,12 +66,8 @@ public:
     /// of the functions may destroy the observer: then that one is not waited for.
     ~election_observer()
     {
-        if (origin_.in_child()) {
-            detail::leak_after_fork(thread_);
-            return;
-        }
-        observation_->stop();
-        thread_.get_id() == std::this_thread::get_id() ? thread_.detach() : thread_.join();
+        if (!thread_.in_child()) observation_->stop();
+        thread_.end();
     }
 
     /// Effects: asks the store, and waits for the answer. Returns: who leads now; nothing if there is no leader.
@@ -92,13 +85,11 @@ private:
         check_name(name);
         check_options(name, options);
         observation_ = std::make_shared<detail::observation>(std::move(ask), std::string{name}, std::move(options));
-        detail::signals_blocked const while_starting;
-        thread_ = std::thread{[one = observation_] { one->run(); }};
+        thread_.start([one = observation_] { one->run(); });
     }
 
     std::shared_ptr<detail::observation> observation_;
-    std::thread thread_;
-    detail::fork_guard const origin_;
+    detail::owned_thread<> thread_;
 };
 
 }  // namespace holdfast

@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/owned_thread.hpp>
 #include <holdfast/core/signals_blocked.hpp>
 
 #include <algorithm>
@@ -23,15 +24,6 @@
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
-
-/// Effects: leaks the handle of a thread that does not exist in this process, a child of fork(). It can be neither
-/// joined nor detached, and its handle must not be destroyed.
-template <class Thread>
-void leak_after_fork(Thread& one) noexcept
-{
-    alignas(Thread) static std::array<std::byte, sizeof(Thread)> grave;
-    new (grave.data()) Thread{std::move(one)};
-}
 
 /// Calls the user's functions in threads that start when there is something to call and end when nothing is left.
 /// If a call takes long while another one could be made, one more thread starts, up to `most_threads`. Each kind comes

@@ -7,7 +7,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
-#include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/core/owned_thread.hpp>
 #include <holdfast/lock/poll_timer.hpp>
 #include <holdfast/lock/schedule.hpp>
 
@@ -52,11 +52,10 @@ public:
     void ensure_running()
     {
         std::scoped_lock guard{start_};
-        if (thread_.joinable()) return;
+        if (thread_.started()) return;
         try {
             if (!open()) throw std::system_error{errno, std::system_category()};
-            signals_blocked const while_starting;
-            thread_ = std::thread{[self = shared_from_this()] { self->run(); }};
+            thread_.start([self = shared_from_this()] { self->run(); });
         } catch (std::system_error const& e) {
             throw error{errc::unavailable,
                         std::string{"the thread that renews leases could not be started: "} + e.what()};
@@ -69,16 +68,12 @@ public:
     /// Requires: no lock is held, and every asynchronous call was cancelled.
     void end() noexcept
     {
-        if (!origin_.in_child() && thread_.joinable()) {
-            {
-                std::scoped_lock guard{mutex_};
-                stopping_ = true;
-                wake();
-            }
-            thread_.get_id() == std::this_thread::get_id() ? thread_.detach() : thread_.join();
-        } else if (thread_.joinable()) {
-            leak_after_fork(thread_);
+        if (!origin_.in_child()) {
+            std::scoped_lock guard{mutex_};
+            stopping_ = true;
+            wake();
         }
+        thread_.end();
         calls.end();
     }
 
@@ -266,7 +261,7 @@ private:
     std::shared_ptr<lock_store> const store_;
     fork_guard const origin_;
     std::mutex start_;
-    std::thread thread_;
+    owned_thread<> thread_;
     std::mutex mutex_;
     schedule schedule_;
     poll_timer timer_;
