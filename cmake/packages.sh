@@ -5,12 +5,12 @@
 #
 #   holdfast_need WHAT...
 #
-# makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server postgresql
-# cppcheck gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client libpq
-# asio boost catch2 cli11 nlohmann_json libc++ (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
-# prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed
-# with apt, as root or through sudo, unless another package would be removed for them; elsewhere they are named, and the
-# script ends with 2.
+# makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 curl redis-server
+# postgresql cppcheck gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl
+# zookeeper-client libpq asio boost catch2 cli11 nlohmann_json libc++ (libraries), zookeeper-server (with a Java to run
+# it), curator kazoo redis-py prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and
+# only these, are installed with apt, as root or through sudo, unless another package would be removed for them;
+# elsewhere they are named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
 
 holdfast_need()

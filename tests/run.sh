@@ -34,7 +34,7 @@ options+=("-DHOLDFAST_TEST_AREAS=$(tr ' ' ';' <<<"${HOLDFAST_AREAS:-}")")
 # Empty: it is not looked for. What is NOTFOUND is looked for again, also where it was OFF before.
 options+=("-Dasio_BOOST_INCLUDE_DIR=$([ "${HOLDFAST_BOOST:-ON}" = OFF ] || echo NOTFOUND)")
 if [ "$preset" = gcc ]; then
-  holdfast_need "${needs[@]}" aspell doxygen pkg-config libpq postgresql "${debian[@]}"
+  holdfast_need "${needs[@]}" aspell curl doxygen pkg-config libpq postgresql "${debian[@]}"
 else
   holdfast_need "${needs[@]}" clang++ clang-sanitizers
   # The presets name Clang 16, not every system has just that.
