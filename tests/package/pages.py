@@ -21,8 +21,6 @@ LONGEST = 120
 
 # What the words of the page stand for.
 AROUND = """
-#include <asio/awaitable.hpp>
-#include <asio/use_awaitable.hpp>
 #include <holdfast/memory.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
@@ -38,7 +36,6 @@ struct database {
     void write(int row, std::optional<std::uint64_t> token);
 };
 extern database db;
-asio::awaitable<void> write(int row, std::uint64_t token);
 extern int row;
 extern std::stop_token stop;
 extern holdfast::redlock::masters masters;
