@@ -217,7 +217,8 @@ struct zookeeper_store {
         if (!made.connect_for(std::chrono::minutes{2})) throw std::runtime_error{"no session: " + server.log()};
         return made;
     }
-    [[nodiscard]] client labelled(std::chrono::milliseconds least, std::string const& label) const
+    [[nodiscard]] client labelled(std::chrono::milliseconds least, std::string const& label,
+                                  std::chrono::milliseconds operation_timeout = std::chrono::minutes{1}) const
     {
         [[maybe_unused]] static bool const heard = [] {
             everything_heard().keep(std::string_view{credential}.substr(4));
@@ -225,7 +226,7 @@ struct zookeeper_store {
         }();
         return client{server.address(),
                       {.session_timeout = 2 * least,  // of which a lease is half
-                       .operation_timeout = std::chrono::minutes{1},
+                       .operation_timeout = operation_timeout,
                        .auth_scheme = "digest",
                        .auth_credential = credential,
                        .label = label}};
