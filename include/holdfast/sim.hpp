@@ -76,10 +76,10 @@ public:
             if (extend.outcome() && extend.release_requested())
                 static_cast<void>(detail::announce_request(nullptr, *l->hold_));
             if (state.settle(extend.outcome())) co_return l->lose();
-            if (extend.outcome())
-                l->hold_->mark_renewed();
-            else
+            if (state.failing())
                 l->warn();
+            else
+                l->hold_->mark_renewed();
         }
     }
 

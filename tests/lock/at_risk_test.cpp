@@ -86,6 +86,27 @@ TEST_CASE("a renewal that fails is an early warning, in a thread of its own; one
     CHECK(hold.still_held());
 }
 
+TEST_CASE("a renewal that is granted for no longer than before is a warning, too, when the lease ends soon")
+{
+    fake_client f;
+    mutex m{f.locks, "orders", {.ttl = 1h}};
+    leased_lock hold{m};
+    auto const first = hold.at_risk();
+    auto const until = hold.expires_at();
+    auto const near = boot_clock::now() + 5min;
+    auto const no_longer = [&](auto const&) -> holdfast::result<boot_clock::time_point> { return near; };
+    renew_now(f, no_longer);
+    CHECK(stopped(first));
+    CHECK(hold.expires_at() < until);
+    CHECK(hold.still_held());
+    CHECK(eventually([&] { return f.locks.stats().renewals_failed == 1; }));
+    CHECK(f.locks.stats().renewed == 0);
+
+    renew_now(f, succeeds);
+    CHECK(eventually([&] { return !hold.at_risk().stop_requested(); }));
+    CHECK(hold.expires_at() > until);
+}
+
 TEST_CASE("an extension that fails is a warning, before it returns; one that succeeds ends the risk")
 {
     holdfast::memory::store store;

@@ -33,7 +33,7 @@ struct object : mutex_state {
     explicit object(std::shared_ptr<lock_options const> o) { options = std::move(o); }
 };
 
-/// A lease of an hour, which the store granted just now, and its first holder.
+/// A lease of an hour, which the store granted just now, or of which `left` is left, and its first holder.
 struct fixture {
     mutex_state owner;
     std::optional<quiet> first;
@@ -41,8 +41,9 @@ struct fixture {
     boot_clock::time_point begun = boot_clock::now();
     boot_clock::time_point valid = holdfast::valid_until(begun, 1h);
 
-    explicit fixture(lock_options options = {})
+    explicit fixture(lock_options options = {}, std::chrono::minutes left = 1h)
     {
+        valid -= 1h - left;
         options.ttl = 1h;
         owner.options = std::make_shared<lock_options const>(std::move(options));
         first.emplace(owner);
@@ -245,6 +246,25 @@ TEST_CASE("the answer to a renewal says whether the lease is lost")
     CHECK(f.lease.next_look() < boot_clock::now() + 15min);
     CHECK(answered(make_error_code(holdfast::errc::lease_lost)) == loss::taken);
     CHECK(answered(f.begun) == loss::late);
+}
+
+TEST_CASE("a renewal that is granted, but leaves the end of the lease where it was, has failed when it ends soon")
+{
+    fixture f;
+    auto const renewed_until = [](fixture& of, boot_clock::time_point valid) {
+        of.lease.ask(1h);
+        CHECK_FALSE(of.lease.settle(valid));
+        return of.lease.failing();
+    };
+    CHECK_FALSE(renewed_until(f, f.valid));  // most of it is left
+
+    fixture late{{.stop_margin = 30min}, 33min};
+    CHECK(renewed_until(late, late.valid));
+    object other{late.owner.options};
+    quiet next{other};
+    CHECK_FALSE(late.lease.may_pass_to(next, late.lease.deadline_for(late.valid)));
+    CHECK(late.lease.next_look() < boot_clock::now() + 1min);
+    CHECK_FALSE(renewed_until(late, late.valid + 1s));
 }
 
 TEST_CASE("a lease that its store does not have any more after its deadline was not renewed in time")

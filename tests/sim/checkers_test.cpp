@@ -172,9 +172,6 @@ TEST_CASE("a loss that is not told, or without a warning for which there was tim
     CHECK(announcements::breach(other, 60ms));
     other.awake_since = at(41ms);
     CHECK_FALSE(announcements::breach(other, 60ms));
-    other.awake_since = at(40ms);
-    other.answered = at(71ms);
-    CHECK_FALSE(announcements::breach(other, 60ms));
     other = told;
     other.at_risk = at(100ms);
     other.by_itself = false;

@@ -54,7 +54,8 @@ public:
     [[nodiscard]] std::stop_token lost_token() const { return hold_ ? hold_->lost_token() : std::stop_token{}; }
 
     /// Returns: an early warning: a token that is stopped when a renewal or an extension has failed and the lease goes
-    /// on. Unless a later one succeeds, the lease is lost at `expires_at()`. It is stopped with the first event
+    /// on. One that is granted, and leaves the end of the lease where it was, has failed when that end is near. Unless
+    /// a later one succeeds, the lease is lost at `expires_at()`. It is stopped with the first event
     /// `lock_event::kind::at_risk` in a row, and with the loss at the latest: a loss that no failed renewal precedes
     /// has no earlier warning. After a renewal that succeeds, this returns a new token, which is not stopped; one that
     /// was asked for before stays stopped. Its callbacks run as those of `lost_token()`. In a child of `fork` it is

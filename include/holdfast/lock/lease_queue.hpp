@@ -254,7 +254,8 @@ private:
     {
         if (!lease_.awaits(one)) return make_error_code(errc::lease_lost);
         auto const options = lease_.state().options();
-        auto const outcome = one.outcome();
+        auto outcome = one.outcome();
+        bool const requested = outcome && one.release_requested();
         if (auto const how = lease_.settle(outcome)) {
             lose(guard, *how, background);
             return make_error_code(errc::lease_lost);
@@ -266,7 +267,7 @@ private:
         else
             holder.mark_renewed();
         bool const kept = lease_.state().kept();
-        auto const asked = outcome && one.release_requested() && !kept ? lease_.state().holder() : nullptr;
+        auto const asked = requested && !kept ? lease_.state().holder() : nullptr;
         if (asked) lease_.state().end_handoffs();
         guard.unlock();
         stop_tokens(background, announcer::kind::tell, warned.own);

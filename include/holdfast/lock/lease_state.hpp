@@ -171,12 +171,17 @@ public:
     /// Effects: acts on the answer to the last request; the caller handles a loss. Requires: the lease has a holder.
     [[nodiscard]] std::optional<loss> settle(result<boot_clock::time_point> const& outcome) noexcept
     {
+        auto const before = holder_->deadline();
         if (outcome && !renew(*outcome)) return loss::late;
         if (outcome.code() == errc::lease_lost) return holder_->still_held() ? loss::taken : loss::deadline;
-        failing_ = !outcome;
+        failing_ = !outcome || runs_out(before);
         if (!outcome) retry_later();
         return std::nullopt;
     }
+
+    /// Returns: whether the last renewal failed, or was granted and is of no use: the lease ends when it did before,
+    /// and soon.
+    [[nodiscard]] bool failing() const noexcept { return failing_; }
 
     /// Effects: schedules the retry of a failed renewal after a quarter of the time left.
     void retry_later() noexcept
@@ -236,6 +241,16 @@ private:
         return ttl - options_->stop_margin;
     }
 
+    /// Returns: whether a renewal that was granted is of no use: the lease does not end later than `before`, and less
+    /// than an eighth of it is left. A ZooKeeper session that was confirmed anew is in that state for a while, and may
+    /// begin it with a quarter.
+    [[nodiscard]] bool runs_out(boot_clock::time_point before) const noexcept
+    {
+        auto const end = holder_->deadline();
+        // mutant: a renewal that is of no use taken for one that succeeds
+        return end <= before && end - boot_clock::now() < usable(ttl_) / 8;
+    }
+
     /// Returns: the ttl that says how often the lease is renewed. One that is kept for longer is renewed as before, so
     /// that it is found out no later that it was deleted.
     [[nodiscard]] std::chrono::milliseconds pace() const noexcept { return kept() ? std::min(ttl_, first_ttl_) : ttl_; }
@@ -256,7 +271,7 @@ private:
     unsigned handoffs_ = 0;  // that are left
     unsigned handed_on_ = 0;
     unsigned needed_ = 0;   // for the next lease: what the last one needed, or more
-    bool failing_ = false;  // the last renewal has failed
+    bool failing_ = false;  // see `failing()`
     bool fixed_ = false;    // the store fixes the ttl
     boot_clock::time_point begun_{};
     std::chrono::milliseconds asked_for_{};

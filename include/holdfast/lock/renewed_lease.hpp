@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/client_parts.hpp>
@@ -30,6 +31,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | held | an extension by the holder | it is sent, and a renewal that is under way cancelled |
 /// | held | the answer is yes, in time | held, until the new deadline |
 /// | held | the request failed | held, until the old deadline; tried again when a quarter of the rest has passed |
+/// | held | the answer is yes, the deadline stays, and is near | as if the request had failed; tried again sooner |
 /// | held | the store says that it is not ours; the deadline; the store knows that it ended | lost |
 /// | held | released | over; what is under way is cancelled |
 /// | held | released before `min_hold` is over | held by no user until then; then released |
@@ -131,11 +133,13 @@ public:
     /// Returns: whether `one` is under way, and was not cancelled.
     [[nodiscard]] bool awaits(renewal const& one) const noexcept { return asked_.get() == &one; }
 
-    /// Effects: acts on the answer to what is under way; the caller handles a loss.
-    [[nodiscard]] std::optional<loss> settle(result<boot_clock::time_point> const& outcome) noexcept
+    /// Effects: acts on the answer to what is under way, and makes one that is of no use a failure; the caller handles
+    /// a loss.
+    [[nodiscard]] std::optional<loss> settle(result<boot_clock::time_point>& outcome) noexcept
     {
         asked_ = nullptr;
         if (auto const how = state_.settle(outcome)) return how;
+        if (outcome && state_.failing()) outcome = errc::unavailable;
         record_.note(outcome);
         if (!outcome && lost()) return loss::deadline;  // no thread has looked since then
         schedule();

@@ -25,7 +25,6 @@ public:
         time_point at{};
         bool by_itself = false;                  ///< it was not renewed in time; otherwise the store gave it up
         time_point awake_since{};                ///< its holder
-        time_point answered{};                   ///< when a server answered last, if it may answer and renew nothing
         time_point at_risk = time_point::max();  ///< when the holder was told that it is at risk; `max()` for never
         time_point told = time_point::max();     ///< of the loss
     };
@@ -35,7 +34,7 @@ public:
     {
         if (of.told == time_point::max()) return "a loss was not told";
         if (of.at_risk > of.told) return "a loss was told, but not that the lease is at risk";
-        bool const in_time = of.awake_since + ttl <= of.at && of.answered + ttl / 2 <= of.at;
+        bool const in_time = of.awake_since + ttl <= of.at;
         if (of.by_itself && in_time && of.at_risk >= of.at)
             return "a lease ended, and its holder was not told before that it is at risk";
         return {};

@@ -52,10 +52,6 @@ public:
     /// Effects: the process is killed: it stands still for a year, and its connections end.
     virtual void kill() = 0;
 
-    /// Returns: when a server answered last, of servers that may answer a renewal and yet not make the lease longer:
-    /// those of ZooKeeper soon after an outage.
-    [[nodiscard]] virtual boot_clock::time_point answered_at() const { return {}; }
-
     /// Returns: what is behind a `mutex` of that name.
     [[nodiscard]] virtual std::shared_ptr<detail::lock_object> make_lock(std::string_view name,
                                                                          lock_options options) = 0;

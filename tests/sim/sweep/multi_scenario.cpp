@@ -165,7 +165,6 @@ private:
         auto& process = me.host();
         auto const seen = process.present();
         auto of = heard.lost();
-        of.answered = me.answered_at();
         threads::sleep_until(seen + 2ms);
         if (threads::ending() || process.awake_since() > seen) return;
         of.at_risk = heard.lost().at_risk;

@@ -50,9 +50,6 @@ public:
         me_.at(me_.present(), [self = shared_from_this()] { self->look_after(); });
     }
 
-    /// Returns: when it was answered last; or else when it was opened.
-    [[nodiscard]] time_point answered_at() const noexcept { return answered_at_; }
-
     /// Effects: tells nothing any more; the servers are not told.
     void close()
     {
@@ -351,7 +348,6 @@ private:
         auto const one = std::move(*found);
         under_way_.erase(found);
         seen_ = std::max(seen_, seen);
-        if (r.what != zookeeper::answer::lost) answered_at_ = me_.present();
         if (r.what == zookeeper::answer::ok) {
             if (zookeeper::sets_watch(one.what.what)) active_.insert(one.what.path);
             if (one.what.what == zookeeper::request::kind::unwatch) active_.erase(one.what.path);
@@ -399,7 +395,6 @@ private:
     std::map<std::int64_t, shared_link> owners_;  ///< over which the leader knows each session to come
     std::int64_t session_ = 0;
     time_point opened_at_{};
-    time_point answered_at_ = me_.present();
     std::size_t seen_ = 0;
     std::uint64_t next_ = 1;
     std::deque<call> under_way_;

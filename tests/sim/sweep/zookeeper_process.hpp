@@ -57,12 +57,6 @@ public:
         });
     }
 
-    /// Returns: when a server answered last.
-    [[nodiscard]] boot_clock::time_point answered_at() const
-    {
-        return handle_ ? handle_->answered_at() : boot_clock::time_point{};
-    }
-
     /// Effects: no server is reached for a while.
     void cut_off(boot_clock::duration d)
     {

@@ -129,7 +129,6 @@ private:
         }
         [[nodiscard]] sim::host& host() noexcept override { return way.host(); }
         void kill() override { way.kill(); }
-        [[nodiscard]] time_point answered_at() const override { return way.loop().answered_at(); }
         [[nodiscard]] std::shared_ptr<detail::lock_object> make_lock(std::string_view name,
                                                                      lock_options options) override
         {
