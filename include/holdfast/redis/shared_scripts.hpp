@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_script_parts.hpp>
+#include <holdfast/redis/writer_script_parts.hpp>
 
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 
