@@ -260,8 +260,11 @@ TEST_CASE("with a record of a writer or a reader its key comes last, and its tex
     CHECK(sent(with_record(access::exclusive, verb::acquire, fence_source::counter)).at(1) ==
           of::acquire_exclusive_by_count_and_tell.sha1);
     CHECK(sent(with_record(access::exclusive, verb::extend)) ==
-          words{"EVALSHA", std::string{of::extend_and_hear.sha1}, "2", "orders", holder, token, "30000"});
-    CHECK(sent(with_record(access::exclusive, verb::reacquire)).at(1) == of::reacquire_and_tell.sha1);
+          words{"EVALSHA", std::string{of::extend_exclusive_and_hear.sha1}, "4", "orders", readers, phase, holder, token,
+                "30000"});
+    CHECK(sent(with_record(access::exclusive, verb::reacquire)) ==
+          words{"EVALSHA", std::string{of::reacquire_exclusive_and_tell.sha1}, "4", "orders", readers, phase, holder,
+                token, "30000", "host=a pid=1"});
     CHECK(sent(with_record(access::exclusive, verb::release)) ==
           words{"EVALSHA", std::string{of::release_exclusive_and_erase.sha1}, "6", "orders", readers, phase, queue,
                 next, holder, token, "holdfast:free:{orders}"});

@@ -488,6 +488,106 @@ TEST_CASE("a writer that waits is not forgotten when a reader becomes a writer, 
     CHECK(f.read("s") == 1);
 }
 
+TEST_CASE("a writer whose release the server has forgotten keeps readers out for its own lease, and no longer")
+{
+    fixture f;
+    step const write{scripts::acquire_exclusive.text(), {"w", "20", "", "0"}, false};
+    step const stand_beside{scripts::acquire_shared.text(), {"a", "60000", "w", "0"}, false};
+    CHECK(f.at_once({write, stand_beside}) == list{"1", "1"});
+    auto const over = f.now() + 21;
+    auto const wait_until_over = [&] { REQUIRE(eventually([&] { return f.now() > over; })); };
+    SECTION("the reader renews its own lease")
+    {
+        CHECK(eventually([&] { return f.extend("a") == 1 && f.value() == reader; }));
+        CHECK(f.server.command({"HGET", "p", "beside"}).text.empty());
+        CHECK(f.left() > 50'000);
+        CHECK(f.read("b") == 1);
+        CHECK(f.end_read("b") == 1);
+        CHECK(f.end_write("w") == 0);
+    }
+    SECTION("another reader comes")
+    {
+        CHECK(eventually([&] { return f.read("b") == 1; }));
+        CHECK(f.value() == reader);
+        CHECK(f.extend("a") == 1);
+        CHECK(f.server.command({"HGET", "p", "beside"}).text.empty());
+        CHECK(f.end_read("b") == 1);
+        CHECK(f.end_write("w") == 0);
+    }
+    SECTION("a reader asks for a vote that this server never gave")
+    {
+        CHECK(eventually([&] { return f.run(scripts::reacquire_shared, {"b", "60000"}) == 1; }));
+        CHECK(f.value() == reader);
+        CHECK(f.end_read("b") == 1);
+    }
+    SECTION("another reader is refused, since a writer waits, and is remembered")
+    {
+        CHECK(f.wait_to_write("v", inbox_of_writers + "00321", f.score()) < 0);
+        wait_until_over();
+        CHECK(f.read("b", "60000", "60000") < 0);
+        CHECK(f.extend("a") == 1);
+        CHECK(f.leave(inbox_of_writers + "00321") == 0);
+    }
+    SECTION("its release comes late")
+    {
+        wait_until_over();
+        CHECK(f.end_write("w") == 2);
+        CHECK(f.value() == reader);
+    }
+    SECTION("its reader is asked for once more, late")
+    {
+        wait_until_over();
+        CHECK(f.read("a", "60000", "0", "w") == 1);
+        CHECK(f.value() == reader);
+        CHECK(f.read("c", "60000", "0", "w") < 0);
+    }
+    SECTION("no other asks") { wait_until_over(); }
+    CHECK(f.write("v") < 0);
+    CHECK(f.end_read("a") == 2);
+    CHECK(f.server.command({"EXISTS", "k", "r"}).integer == 0);
+}
+
+TEST_CASE("a reader that became a writer, and whose end the server has forgotten, is alone for as long as it renews")
+{
+    struct renewal {
+        script const* what;
+        bool holder;
+        bool many;
+        bool text;
+    };
+    auto const by = GENERATE(renewal{&scripts::extend_exclusive, false, false, false},
+                             renewal{&scripts::extend_exclusive_and_hear, true, false, false},
+                             renewal{&scripts::extend_many_exclusive, false, true, false},
+                             renewal{&scripts::extend_many_exclusive_and_hear, true, true, false},
+                             renewal{&scripts::reacquire_exclusive, false, false, false},
+                             renewal{&scripts::reacquire_exclusive_and_tell, true, false, true});
+    fixture f;
+    auto const renew = [&](std::string const& ttl) -> step {
+        list arguments{"x", ttl};
+        if (by.many) arguments.insert(arguments.begin(), "1");
+        if (by.text) arguments.emplace_back("host=a pid=1");
+        std::string keys = by.holder ? "'k', 'r', 'p', 'h'" : "'k', 'r', 'p'";
+        std::string const answer = by.many ? ")[1]" : ")";
+        return {"return (function(KEYS)\n" + by.what->text() + "\nend)({" + keys + "}" + answer, arguments, false};
+    };
+    step const upgrade{scripts::acquire_exclusive.text(), {"x", "20", "a", "0"}, false};
+    auto const until = [&] { return std::stoll(f.server.command({"HGET", "p", "beside_until"}).text); };
+    CHECK(f.at_once({ask_to_read("a"), upgrade}) == list{"1", "1"});
+    CHECK(until() <= f.now() + 60'000);  // as long as the reader was granted it
+    auto const before = f.now();
+    CHECK(f.at_once({renew("600000"), renew("1")}) == list{"1", "1"});
+    CHECK(until() >= before + 600'000);
+    CHECK(f.extend("a", "900000") == 1);
+    CHECK(f.value() == "x");
+    CHECK(f.read("b") < 0);
+    CHECK(until() <= f.now() + 600'000);
+    CHECK(f.left() > 800'000);
+    f.server.command({"CONFIG", "SET", "maxmemory", "1"});
+    auto const once_more = f.now();
+    CHECK(f.at_once({renew("700000")}) == list{"1"});
+    CHECK(until() >= once_more + 700'000);
+}
+
 TEST_CASE("fencing tokens of both modes come from one counter, and a reader confirms its own")
 {
     fixture f;

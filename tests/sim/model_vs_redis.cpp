@@ -179,6 +179,21 @@ public:
         node_.start(now(), sim::node::memory::lost);
     }
 
+    /// Effects: what both know of readers and writers is older by `d`: the clock of the node goes on, and the server is
+    /// told to end all of it earlier.
+    void age(redis::lock_keys const& keys, std::chrono::milliseconds d)
+    {
+        server_.command({"EVAL",
+                         "local d = tonumber(ARGV[1])\n"
+                         "local all = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')\n"
+                         "for i = 1, #all, 2 do redis.call('ZADD', KEYS[2], all[i + 1] - d, all[i]) end\n"
+                         "local ends = redis.call('HGET', KEYS[3], 'beside_until')\n"
+                         "if ends then redis.call('HSET', KEYS[3], 'beside_until', ends - d) end\n"
+                         "for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, redis.call('PTTL', key) - d) end\n",
+                         "3", keys.lock, keys.readers().text(), keys.phase().text(), std::to_string(d.count())});
+        node_.set_clock(d);
+    }
+
 private:
     /// Effects: brings two counters to one value that were taken from two clocks.
     void align(redis::command const& c, std::uint64_t value)
@@ -319,6 +334,48 @@ TEST_CASE("a simulated node keeps the readers of a lock as a real server does")
     CHECK(beside > 50);
     CHECK(asked > 100);
     CHECK(heard > 50);
+}
+
+TEST_CASE("a simulated node lets readers have the key of a writer whose lease is over as a real server does")
+{
+    pair both;
+    auto const alone = std::make_shared<redis::lock_keys const>("orders", "", access::exclusive);
+    auto const together = std::make_shared<redis::lock_keys const>("orders", "", access::shared);
+    auto const writer = owner_token::from_bits(1, 1);
+    auto const own = owner_token::from_bits(2, 2);
+    auto const other = owner_token::from_bits(3, 3);
+    redis::command const write{.what = verb::acquire, .keys = alone, .token = writer, .ttl = 10min};
+    redis::command const read{.what = verb::acquire, .keys = together, .token = own, .ttl = 10min};
+    auto beside = [](redis::command c, owner_token const& of) {
+        c.beside = of;
+        c.has_beside = true;
+        return c;
+    };
+    auto const renew = [](redis::command c, std::chrono::milliseconds ttl) {
+        c.what = verb::extend;
+        c.ttl = ttl;
+        return c;
+    };
+    auto late = read;
+    late.token = other;
+    bool const upgrades = GENERATE(true, false);
+    bool const renewed = GENERATE(true, false);
+    if (upgrades) both.ask(read);
+    CHECK(both.ask(upgrades ? beside(write, own) : write).what == kind::applied);
+    if (!upgrades) CHECK(both.ask(beside(read, writer)).what == kind::applied);
+    CHECK(both.ask(renew(read, 30min)).what == kind::applied);
+    CHECK(both.ask(late).what == kind::refused);
+    if (renewed) CHECK(both.ask(renew(write, 20min)).what == kind::applied);
+    both.age(*together, 15min);
+    CHECK(both.ask(renew(read, 30min)).what == kind::applied);
+    CHECK(both.ask(late).what == (renewed ? kind::refused : kind::applied));
+    CHECK(both.ask(renew(write, 10min)).what == (renewed ? kind::applied : kind::refused));
+    if (!renewed) late.what = verb::release;
+    if (!renewed) CHECK(both.ask(late).what == kind::applied);
+    auto leave = read;
+    leave.what = verb::release;
+    CHECK(both.ask(leave).what == kind::applied);
+    CHECK(both.node().get("orders", pair::now()).has_value() == renewed);
 }
 
 TEST_CASE("a simulated node keeps the writers that wait beside readers as a real server does")

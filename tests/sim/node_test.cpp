@@ -141,6 +141,33 @@ TEST_CASE("a node knows after a restart what its disk knew")
     CHECK_FALSE(node.get("orders", at(7ms)));
 }
 
+TEST_CASE("a node that forgets that a writer went from its side keeps other readers out for that lease, and no longer")
+{
+    auto const alone = std::make_shared<redis::lock_keys const>("orders", "", access::exclusive);
+    auto const together = std::make_shared<redis::lock_keys const>("orders", "", access::shared);
+    auto const of = [](redis::shared_keys const& keys, redis::command c) {
+        c.keys = keys;
+        return c;
+    };
+    sim::node node;
+    CHECK(node.execute(of(alone, ask(verb::acquire, mine)), at(0ms)).what == kind::applied);
+    auto beside = of(together, ask(verb::acquire, theirs));
+    beside.beside = mine;
+    beside.has_beside = true;
+    CHECK(node.execute(beside, at(10ms)).what == kind::applied);
+    node.save();
+    CHECK(node.execute(of(alone, ask(verb::release, mine)), at(11ms)).what == kind::applied);
+    node.start(at(12ms), sim::node::memory::saved);
+    auto const another = of(together, ask(verb::acquire, owner_token::from_bits(3, 3)));
+    for (auto const now : {40ms, 70ms, 99ms}) {
+        CHECK(node.execute(of(together, ask(verb::extend, theirs)), at(now)).what == kind::applied);
+        CHECK(node.execute(another, at(now)).what == kind::refused);
+    }
+    CHECK(node.execute(another, at(100ms)).what == kind::applied);
+    CHECK(node.execute(of(together, ask(verb::extend, theirs)), at(130ms)).what == kind::applied);
+    CHECK(node.execute(of(alone, ask(verb::acquire, mine)), at(131ms)).what == kind::refused);
+}
+
 TEST_CASE("a node that has no memory for a while grants nothing, and still extends and releases")
 {
     sim::node node;

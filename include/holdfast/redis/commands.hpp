@@ -99,7 +99,8 @@ struct joint_member {
 /// | release | as above; the readers that it stands beside stay; readers that wait have their turn, unless it `rolls_back`, and all are told | the token is no reader any more; the last one deletes the key. If no writer can be called, all are told |
 /// | leave | as above; with the last writer in the queue, none is known to wait | `waiter` is no reader any more that is known to wait |
 ///
-/// The key does not expire before the last reader; see `shared_scripts`. When that becomes a writer, it lasts for
+/// The key does not expire before the last reader; see `shared_scripts`. A writer beside readers has it until its own
+/// lease is over: then the key is one of readers, for what they ask. When the last reader becomes a writer, it lasts for
 /// `ttl`, or for the time that it has left if that is longer. Writers stand in the queue of a mutex of the same name.
 /// Readers are in no queue. The turn of those that are known to wait lasts until each of them has asked and the last
 /// one has left, or for as long as the lock would be reserved for the farthest of them.
@@ -204,11 +205,17 @@ struct command {
     return c.what == acquire || c.what == acquire_all || c.what == reacquire;
 }
 
+/// Returns: whether `c` comes from the holder of the lock, who will release it.
+[[nodiscard]] inline bool extends(command const& c) noexcept
+{
+    return c.what == command::verb::extend || c.what == command::verb::reacquire;
+}
+
 /// Returns: whether `c` has to do with the readers and the phase of a `shared_mutex`.
 [[nodiscard]] inline bool knows_phase(command const& c) noexcept
 {
     using enum command::verb;
-    bool const both = c.what == acquire || c.what == release || c.what == leave;
+    bool const both = c.what == acquire || c.what == release || c.what == leave || (extends(c) && !in_redisson(c));
     return mode_of(c) == access::shared || (mode_of(c) == access::exclusive && both);
 }
 
@@ -248,12 +255,6 @@ struct command {
 {
     bool const stands = mode_of(c) != access::shared;  // readers are called together
     return c.what == command::verb::acquire && stands && c.use_queue && c.waiter && c.score != 0;
-}
-
-/// Returns: whether `c` comes from the holder of the lock, who will release it.
-[[nodiscard]] inline bool extends(command const& c) noexcept
-{
-    return c.what == command::verb::extend || c.what == command::verb::reacquire;
 }
 
 using quorum::unknown_time_left;

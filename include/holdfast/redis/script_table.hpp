@@ -44,18 +44,15 @@ inline constexpr recipe of_slot_with_holder{&acquire_slot_and_tell,
                                             &release_and_erase,
                                             &give_back_and_erase};
 
-inline constexpr recipe of_writer{
-    &acquire_exclusive, &acquire_exclusive_by_clock, &acquire_exclusive_by_count, &confirm, &extend,
-    &reacquire,         &release_exclusive,          &release_exclusive};
+inline constexpr recipe of_writer{&acquire_exclusive, &acquire_exclusive_by_clock, &acquire_exclusive_by_count,
+                                  &confirm,           &extend_exclusive,           &reacquire_exclusive,
+                                  &release_exclusive, &release_exclusive};
 
-inline constexpr recipe of_writer_with_holder{&acquire_exclusive_and_tell,
-                                              &acquire_exclusive_by_clock_and_tell,
-                                              &acquire_exclusive_by_count_and_tell,
-                                              &confirm,
-                                              &extend_and_hear,
-                                              &reacquire_and_tell,
-                                              &release_exclusive_and_erase,
-                                              &release_exclusive_and_erase};
+inline constexpr recipe of_writer_with_holder{
+    &acquire_exclusive_and_tell,          &acquire_exclusive_by_clock_and_tell,
+    &acquire_exclusive_by_count_and_tell, &confirm,
+    &extend_exclusive_and_hear,           &reacquire_exclusive_and_tell,
+    &release_exclusive_and_erase,         &release_exclusive_and_erase};
 
 inline constexpr recipe of_reader{&acquire_shared, &acquire_shared_by_clock, &acquire_shared_by_count, &confirm_shared,
                                   &extend_shared,  &reacquire_shared,        &release_shared,          &release_shared};

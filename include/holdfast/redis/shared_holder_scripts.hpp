@@ -11,9 +11,8 @@
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 
 // The scripts of a shared_mutex with a record of the holder, as `holder_scripts` says. That of a writer is like that of
-// a mutex; its renewals are those of a mutex, too. Each reader has a record of its own, which lasts as long as its
-// lease. Its key is the last of KEYS, a colon, and a digest of the owner token: those who may list the names of keys
-// learn no token.
+// a mutex. Each reader has a record of its own, which lasts as long as its lease. Its key is the last of KEYS, a colon,
+// and a digest of the owner token: those who may list the names of keys learn no token.
 
 namespace parts {
 
@@ -40,48 +39,54 @@ inline constexpr std::string_view erase_own = "redis.pcall('PEXPIRE', holder, 0)
 inline constexpr script acquire_exclusive_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look_at_clock, parts::acquire_exclusive, parts::as_long_as_lock,
            parts::record, parts::answer_yes>,
-    "de3cfe85d04db2bf8e04fa960b8cb00a308ee3df"};
+    "026ed75fbe526174738a2a11b017791f3a15b57c"};
 
 inline constexpr script acquire_exclusive_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_clock, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "b4e9592c9d8dbc619b2bc8d405de6306dbe7f300"};
+    "c0efd12384531aac31f23664cd3dde298588ed6a"};
 
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "b58bbe64e1b26f0039e086b9fad3c718bf5eafe1"};
+    "c3889adafb0a9109c41542627a170eb12b90ec02"};
+
+inline constexpr script extend_exclusive_and_hear{joined<parts::move_beside_until, extend_and_hear_text>,
+                                                  "5f7e15e154dc4b88cfeb060d79c4c1fd32ddf59a"};
+
+inline constexpr script reacquire_exclusive_and_tell{joined<parts::move_beside_until, reacquire_and_tell_text>,
+                                                     "de709022c46e1b6ad60b8948d401221e09adbb9c"};
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,
-    "b88d3ce59473808524d7fe3c141d4dd587a5ac42"};
+    "fe48d3962d6f4ea8cfc3f3e794e0085e352b99a9"};
 
 inline constexpr script acquire_shared_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::look_at_clock, parts::acquire_shared,
            parts::as_long_as_reader, parts::record, parts::answer_yes>,
-    "a1b7a4ba05c8a4fbef3c4f97e558c634502a0f58"};
+    "3ad777d914fbd16183247cbb2db99034a4186390"};
 
 inline constexpr script acquire_shared_by_clock_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::acquire_shared_by_clock, parts::as_long_as_reader,
            parts::record, parts::answer_fence>,
-    "bbfc4d954b1943f9959057160e7dd8b124d7077d"};
+    "b3437c063ff6a49af58f7e9eea635b97f136236e"};
 
 inline constexpr script acquire_shared_by_count_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::acquire_shared_by_count, parts::as_long_as_reader,
            parts::record, parts::answer_fence>,
-    "43732028ada4f0568a4f4ee29c97c4b3e50384b0"};
+    "95c43e58e32883f6666e189d30976587c398f2d8"};
 
 inline constexpr script extend_shared_and_hear{
     joined<parts::take_own_holder, parts::prolong_shared, parts::as_long_as_reader, parts::prolong_and_hear>,
-    "b1d6316693312e1b9354b7d340a74a0bef92e041"};
+    "f7e37b4d6c25944b80f079893a69d6beafe8d562"};
 
 inline constexpr script reacquire_shared_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::look_at_clock, parts::prolong_or_join,
            parts::as_long_as_reader, parts::unless_it_reads, parts::record, parts::end_unless, parts::prolong_and_hear>,
-    "728bb6fc8bb1d949bc2e1752c313c7b329b5959d"};
+    "afabdf7b2d913c4e39c5bd344d5a026866bb0921"};
 
 inline constexpr script release_shared_and_erase{
     joined<parts::take_own_holder, parts::erase_own, parts::leave_as_reader>,
-    "bb8f4cf030200da7a0bb7a94eaca6f1547fe98f3"};
+    "31ef36fd75509970dc100f28eaeafc83f7041b77"};
 
 }  // namespace holdfast::redis::scripts

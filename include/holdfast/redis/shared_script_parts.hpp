@@ -19,7 +19,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 //   come. `queued` and `known`: what `writer` and `reader` are if one in the queue, or of `waiting`, set the
 //   longest, and no other was refused after it.
 //   `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
-//   one, or has been one. It expires when none of these matters. One that waits for less shortens no mark of another.
+//   one, or has been one; `beside_until`: when that lease ends. Its own renewals move it, those of readers do not: the
+//   key is theirs from then on, if its release was lost with what a server forgot. The hash expires when none of these
+//   matters. One that waits for less shortens no mark of another.
 //
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
 // the lock is written last: if one before it fails, nothing is taken. A renewal and a release, but for a roll-back that
@@ -44,14 +46,14 @@ inline constexpr std::string_view look_at_phase = R"lua(
 local at = redis.call('TIME')
 local now = at[1] * 1000 + math.floor(at[2] / 1000)
 local marks = redis.call('HMGET', phase, 'writer', 'reader', 'turn', 'beside', 'queued', 'waiting', 'called',
-  'known')
+  'known', 'beside_until')
 local function until_then(mark, most)
   local t = tonumber(mark) or 0
   return t <= now + most and t or 0
 end
 local writer, reader = until_then(marks[1], 60000), until_then(marks[2], 60000)
 local turn, companion = until_then(marks[3], 1000), marks[4] or ''
-local queued, known = tonumber(marks[5]) or 0, tonumber(marks[8]) or 0
+local queued, known, beside_until = tonumber(marks[5]) or 0, tonumber(marks[8]) or 0, tonumber(marks[9]) or 0
 local waiting_readers = reader > now and marks[6] or ' '
 local called_readers = turn > now and marks[7] or ' '
 local function ms(n) return string.format('%.0f', n) end
@@ -61,7 +63,8 @@ local function note()
     redis.call('PEXPIRE', phase, 0)
   end
   redis.call('HSET', phase, 'writer', ms(writer), 'reader', ms(reader), 'turn', ms(turn), 'beside', companion,
-    'queued', ms(queued), 'waiting', waiting_readers, 'called', called_readers, 'known', ms(known))
+    'queued', ms(queued), 'waiting', waiting_readers, 'called', called_readers, 'known', ms(known),
+    'beside_until', ms(beside_until))
   local most = math.max(writer, reader, turn) - now
   if companion ~= '' then most = math.max(most, redis.call('PTTL', KEYS[1]), tonumber(ARGV[2]) or 0) end
   redis.call('PEXPIRE', phase, ms(math.max(most, 0)))
@@ -70,8 +73,11 @@ end
 
 inline constexpr std::string_view look_at_value = "local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')\n";
 
+// A writer beside readers whose own lease is over has the key no more.
 inline constexpr std::string_view look_at_reader = R"lua(
 local reads = value == 'holdfast:readers' or (companion ~= '' and value == companion)
+local over = reads and value == companion and beside_until < now
+if over then value = 'holdfast:readers' end
 local ends_at = redis.call('ZSCORE', readers, ARGV[1])
 ends_at = reads and ends_at
 local ours = ends_at and tonumber(ends_at) >= now
@@ -112,7 +118,7 @@ if refused and waits > 0 then
 end
 )lua";
 
-// Lets the token in. A lock that stands beside it keeps its value.
+// Lets the token in. A lock that stands beside it keeps its value, until its own lease is over.
 inline constexpr std::string_view join = R"lua(
 local function join()
   local ends = now + ARGV[2]
@@ -123,7 +129,7 @@ local function join()
   redis.call('ZADD', readers, ms(ends), ARGV[1])
   local rest = ms(math.max(last[2] or 0, ends) - now)
   redis.call('PEXPIRE', readers, rest)
-  if redis.call('PTTL', KEYS[1]) == -2 then
+  if over or redis.call('PTTL', KEYS[1]) == -2 then
     redis.call('SET', KEYS[1], 'holdfast:readers', 'PX', rest)
   elseif redis.call('PTTL', KEYS[1]) < tonumber(rest) then
     redis.call('PEXPIRE', KEYS[1], rest)
@@ -133,6 +139,7 @@ end
 
 // That it may leave is tried, so that a user without the right to it gets no lock.
 inline constexpr std::string_view take_shared = R"lua(
+if beside ~= '' and beside ~= companion then beside_until = now + left end
 companion = beside ~= '' and beside or reads and companion or ''
 if beside == '' and writer <= now then
   reader = 0
@@ -147,7 +154,10 @@ inline constexpr std::string_view only_ours = "\nif not ours then return 0 end\n
 
 inline constexpr std::string_view extend_shared = R"lua(
 join()
-if companion ~= '' then note() end
+if companion ~= '' then
+  if value == 'holdfast:readers' then companion = '' end
+  note()
+end
 )lua";
 
 // It is no newcomer: a writer that waits does not matter.

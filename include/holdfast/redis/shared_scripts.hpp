@@ -31,13 +31,13 @@ inline constexpr auto acquire_exclusive_by_count =
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
-                                          "edbbed235107e7b49e8534faf8fc189b5908151a"};
+                                          "a72d56d5866f6aaa92f8fdef8c99eaabf31e90b7"};
 
 inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
-                                                   "c5ba22339499691f0b669136b209470b9616fc14"};
+                                                   "d759641c702fea985dafa831ee6de1c00050a302"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "fe335c4ae5cd26776b49da9b55593432d015d537"};
+                                                   "fd31c2512cf9d29e9d693b74a03623634169f491"};
 
 namespace parts {
 
@@ -57,19 +57,19 @@ inline constexpr auto acquire_shared_by_count =
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{joined<parts::acquire_shared, parts::answer_yes>,
-                                       "afea1a6f94d9491f2240f2b01eecf9134cc21c99"};
+                                       "be75f777df6f6638ffd6f31fc8ce010f06b6e04f"};
 
 inline constexpr script acquire_shared_by_clock{joined<parts::acquire_shared_by_clock, parts::answer_fence>,
-                                                "b2f150ff721c7e64a166722b1b3df318768b0322"};
+                                                "2795ba500e9348d8284f300848c829df5ce3895b"};
 
 inline constexpr script acquire_shared_by_count{joined<parts::acquire_shared_by_count, parts::answer_fence>,
-                                                "ec52d89ed7afdd76de6810b2bd28440c5c00c976"};
+                                                "b97250c8ed7dc11132e75c48f0294ea3dbfd8901"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{
     joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
            parts::only_ours, parts::raise_fence>,
-    "0761c6e221cf2d615dcb372c0ebab3ddb1b18f9b"};
+    "e69e9b93f6150f03b924ba72be491abdd458278f"};
 
 namespace parts {
 
@@ -87,15 +87,23 @@ inline constexpr auto leave_as_reader =
 
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
 inline constexpr script extend_shared{joined<parts::prolong_shared, parts::answer_yes>,
-                                      "66d8a548d48be86aa34195cf5b669037aaa59e95"};
+                                      "8abc53ba6b66e3fb90306dfa78315766efc7c59b"};
 
 // reacquire, shared: the same. As extend, and goes in if no writer has the lock.
 inline constexpr script reacquire_shared{joined<parts::prolong_or_join, parts::answer_yes>,
-                                         "d238f79226e5d49fc8c5686a3bf175ed6eaf75e3"};
+                                         "3fb70dc50b58d5334af72b1427b60d7f80d06df1"};
 
 // release, shared, and leave: KEYS lock readers phase [queue next]; ARGV token channel [waiter]. As release. When the
 // last reader leaves, all are told, unless a writer of the queue is called.
-inline constexpr script release_shared{parts::leave_as_reader, "7243fbb14105b8ca9ba16b48bc816f0f9a3a7bbd"};
+inline constexpr script release_shared{parts::leave_as_reader, "791891dc7c79732b17a7103158c73accf4e21820"};
+
+// extend and reacquire, exclusive: KEYS lock readers phase; ARGV token ttl. As those of a mutex; a lease that stands
+// beside readers says until when.
+inline constexpr script extend_exclusive{joined<parts::move_beside_until, extend_text>,
+                                         "b21a532ff2ec7ba78695a6281dd5806d46b42f2b"};
+
+inline constexpr script reacquire_exclusive{joined<parts::move_beside_until, reacquire_text>,
+                                            "729274484f8070a735dddbad165ee8f9a1567eea"};
 
 namespace parts {
 
@@ -107,6 +115,6 @@ inline constexpr auto leave_exclusive = joined<look_at_value, shared_keys, queue
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back. A roll-back has them always: the
 // waiter is '' if there is none.
 inline constexpr script release_exclusive{joined<parts::leave_exclusive, parts::tell_all>,
-                                          "a5866b848c840931df895e24f3a1f781683b0aea"};
+                                          "36c41469865e57fbcceeb553d3096461248382f3"};
 
 }  // namespace holdfast::redis::scripts

@@ -41,7 +41,7 @@ inline constexpr std::string_view set_exclusive = R"lua(
 if reserved_for_us then redis.pcall('PEXPIRE', next, 0) end
 if waiter then redis.pcall('ZREM', queue, waiter) end
 if value ~= ARGV[1] then
-  companion = left ~= -2 and ARGV[1] or ''
+  companion, beside_until = left ~= -2 and ARGV[1] or '', now + math.max(left, ARGV[2])
   if companion ~= '' or marks[1] then
     local others = writer == queued
     if next then others = redis.call('PTTL', queue) ~= -2 end
@@ -58,6 +58,17 @@ if value ~= ARGV[1] then
 )lua";
 inline constexpr std::string_view end_exclusive = "  end\nend\n";
 inline constexpr auto take_exclusive = joined<set_exclusive, take_back, end_exclusive>;
+
+// Before a renewal. The write that needs no memory comes first.
+inline constexpr std::string_view move_beside_until = R"lua(
+local own = redis.pcall('HMGET', KEYS[3], 'beside', 'beside_until')
+if own[1] == ARGV[1] then
+  local at = redis.call('TIME')
+  local ends = at[1] * 1000 + math.floor(at[2] / 1000) + ARGV[2]
+  redis.call('ZREM', KEYS[2], '')
+  redis.call('HSET', KEYS[3], 'beside_until', string.format('%.0f', math.max(own[2] or 0, ends)))
+end
+)lua";
 
 // Readers of the same owner stay, and others may come. Those that waited have their turn: until all that are known
 // have come, and the last has left. After a roll-back, also of one that is no waiter (''), they have not: with a turn

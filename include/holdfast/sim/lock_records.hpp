@@ -40,14 +40,21 @@ protected:
         return e.expires ? *e.expires - whole(t) : redis::unknown_time_left;
     }
 
-    /// Effects: runs `c` at `t`, for a command that knows of readers.
+    /// Returns: whether `c` does more in a phase than to say for how long a writer has the lock.
+    [[nodiscard]] static bool changes_phase(redis::command const& c) noexcept
+    {
+        return redis::knows_phase(c) && (redis::mode_of(c) == access::shared || !redis::extends(c));
+    }
+
+    /// Effects: runs `c` at `t`, for a command that changes the phase.
     redis::answer execute_in_phase(redis::command const& c, microseconds t, waiting_lines::caller const& call)
     {
         using enum redis::command::verb;
         auto& phase = phases_[c.keys->lock];
         auto const found = keys_.find(c.keys->lock);
-        auto const value = found == keys_.end() ? std::string{} : found->second.holds;
+        auto value = found == keys_.end() ? std::string{} : found->second.holds;
         bool const shared = redis::mode_of(c) == access::shared;
+        if (shared && phase.over(value, whole(t))) value = read_phase::reserved;
         bool const ours = shared ? phase.reads(c, value) : value == c.token.view();
         switch (c.what) {
         case acquire: {
@@ -110,21 +117,23 @@ protected:
 
     void grant(redis::command const& c, microseconds t)
     {
-        if (redis::knows_phase(c)) {
+        if (changes_phase(c)) {
             auto& phase = phases_[c.keys->lock];
             auto& key = keys_[c.keys->lock];
             if (redis::mode_of(c) == access::shared) {
-                auto const last = phase.join(c, key.holds, whole(t));
-                if (key.holds.empty()) key = {std::string{read_phase::reserved}, last};
+                bool const free = key.holds.empty() || phase.over(key.holds, whole(t));
+                auto const last = phase.join(c, key.holds, key.expires, whole(t));
+                if (free) key = {std::string{read_phase::reserved}, last};
                 if (key.expires) key.expires = std::max(*key.expires, last);
                 ++grants_;
                 return;
             }
             if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
-            phase.taken(c, key.holds, c.use_queue ? lines_.waited_for(c.keys->lock) : phase.writer_queues(whole(t)));
             auto const before = key.holds.empty() ? std::nullopt : key.expires;
-            key = {std::string{c.token.view()},
-                   std::max(expiry(t, c.ttl), before.value_or(std::chrono::milliseconds{0})), c.use_holder};
+            auto const ends = std::max(expiry(t, c.ttl), before.value_or(std::chrono::milliseconds{0}));
+            phase.taken(c, key.holds, ends,
+                        c.use_queue ? lines_.waited_for(c.keys->lock) : phase.writer_queues(whole(t)));
+            key = {std::string{c.token.view()}, ends, c.use_holder};
             ++grants_;
             return;
         }

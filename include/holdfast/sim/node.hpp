@@ -55,9 +55,10 @@ public:
         forget_expired(t);
         auto const& name = c.keys->lock;
         auto const found = keys_.find(name);
-        if (redis::knows_phase(c)) return execute_in_phase(c, t, call);
+        if (changes_phase(c)) return execute_in_phase(c, t, call);
         bool const ours = found != keys_.end() && found->second.holds == c.token.view();
         if (auto const no = redis::knows_number(c) ? numbers_.refuses(c, ours, whole(t)) : std::nullopt) return *no;
+        if (redis::knows_phase(c)) phases_[name].renewed(c, expiry(t, c.ttl));
         operator_answers const told{keys_, phases_, t};
         switch (c.what) {
         case acquire:

@@ -47,6 +47,12 @@ public:
         return value == reserved || (!value.empty() && value == beside_);
     }
 
+    /// Returns: whether the value is that of a writer beside readers whose own lease is over: they have the key then.
+    [[nodiscard]] bool over(std::string_view value, milliseconds now) const noexcept
+    {
+        return !value.empty() && value == beside_ && beside_until_ <= now;
+    }
+
     /// Returns: whether the token of `c` is one of the readers.
     [[nodiscard]] bool reads(redis::command const& c, std::string_view value) const
     {
@@ -102,14 +108,20 @@ public:
                                                    : refuses_writer(c, value, left, now);
     }
 
-    /// Effects: the token of `c` is one of the readers. Returns: when the last of them ends.
-    milliseconds join(redis::command const& c, std::string_view value, milliseconds now)
+    /// Effects: the token of `c` is one of the readers; the key, if there is one, expires at `ends`. Returns: when the
+    /// last of them ends.
+    milliseconds join(redis::command const& c, std::string_view value, std::optional<milliseconds> ends,
+                      milliseconds now)
     {
         if (!vouched(value)) readers_.clear();
         if (c.what == redis::command::verb::acquire) {
             if (!vouched(value)) beside_.clear();
-            if (c.has_beside) beside_ = c.beside.view();
+            if (c.has_beside && beside_ != c.beside.view()) {
+                beside_ = c.beside.view();
+                beside_until_ = ends.value_or(now);
+            }
         }
+        if (c.what != redis::command::verb::acquire && (value == reserved || over(value, now))) beside_.clear();
         if (c.what == redis::command::verb::acquire && !c.has_beside && writer_waits_until_ <= now) {
             reader_waits_until_ = {};
             waiting_.clear();
@@ -148,20 +160,28 @@ public:
         return any;
     }
 
-    /// Effects: the token of `c` has the lock exclusively; beside its reader, if there was a value. `others`: some are
-    /// in the queue, as far as is known.
-    void taken(redis::command const& c, std::string_view value, bool others)
+    /// Effects: the token of `c` has the lock exclusively, until `ends`; beside its reader, if there was a value.
+    /// `others`: some are in the queue, as far as is known.
+    void taken(redis::command const& c, std::string_view value, milliseconds ends, bool others)
     {
         if (!others && c.waits_for.count() > 0) writer_waits_until_ = {};
         beside_ = value.empty() ? std::string_view{} : c.token.view();
+        beside_until_ = ends;
         if (value.empty()) readers_.clear();
+    }
+
+    /// Effects: the writer of `c` has renewed its lease, which ends at `ends`.
+    void renewed(redis::command const& c, milliseconds ends)
+    {
+        if (beside_ == c.token.view()) beside_until_ = std::max(beside_until_, ends);
     }
 
     /// Effects: the token of `c` is no reader any more. When the last one leaves, and none is to come, their turn is
     /// over.
     void leave(redis::command const& c, std::string_view value)
     {
-        readers_.erase(std::string{c.token.view()});
+        bool const was_there = readers_.erase(std::string{c.token.view()}) > 0;
+        if (was_there && readers_.empty()) beside_.clear();
         if (readers_.empty() && value == reserved && called_.empty()) readers_turn_until_ = {};
     }
 
@@ -232,6 +252,7 @@ private:
 
     std::map<std::string, reader> readers_;        // by their tokens
     std::string beside_;                           // the writer that stands beside its own reader
+    milliseconds beside_until_{};                  // when its lease ends, as far as it has said it
     std::map<std::string, milliseconds> waiting_;  // the readers that are known to wait: what to reserve for them
     std::map<std::string, milliseconds> called_;   // those whose turn it is, and who have not come
     milliseconds writer_waits_until_{};
