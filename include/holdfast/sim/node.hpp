@@ -162,9 +162,12 @@ public:
 
     void save() { saved_ = static_cast<server_memory const&>(*this); }
 
+    /// Effects: it knows what it knew at the last `save`, as a replica does that takes over without the last writes.
+    void restore() { static_cast<server_memory&>(*this) = saved_; }
+
     void start(boot_clock::time_point now, memory m)
     {
-        if (m == memory::saved) static_cast<server_memory&>(*this) = saved_;
+        if (m == memory::saved) restore();
         if (m == memory::lost) static_cast<server_memory&>(*this) = {};
         refusals::restart();
         started_ = clock_.at(now);

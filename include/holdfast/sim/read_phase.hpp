@@ -50,6 +50,7 @@ public:
     /// Returns: whether the value is that of a writer beside readers whose own lease is over: they have the key then.
     [[nodiscard]] bool over(std::string_view value, milliseconds now) const noexcept
     {
+        // mutant: a writer prolonged by its reader
         return !value.empty() && value == beside_ && beside_until_ <= now;
     }
 
@@ -173,6 +174,7 @@ public:
     /// Effects: the writer of `c` has renewed its lease, which ends at `ends`.
     void renewed(redis::command const& c, milliseconds ends)
     {
+        // mutant: a writer beside a reader not prolonged by itself
         if (beside_ == c.token.view()) beside_until_ = std::max(beside_until_, ends);
     }
 

@@ -185,6 +185,8 @@ MUTANTS = {
     "a reader that becomes a writer beside others": mutant(
         SHARED, ("(sole)", "(sole || (MUTANT && readers && c.has_beside))")
     ),
+    "a writer prolonged by its reader": mutant(SHARED, ("return ", "return !MUTANT && ")),
+    "a writer beside a reader not prolonged by itself": mutant(SHARED, ("if (", "if (!MUTANT && ")),
     "a release that frees what is another's": mutant(
         SHARED, ("(ours)", "(ours || (MUTANT && found != keys_.end()))")
     ),

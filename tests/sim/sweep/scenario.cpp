@@ -11,6 +11,7 @@
 #include "min_hold.hpp"
 #include "phase_fairness.hpp"
 #include "schedule.hpp"
+#include "side_change.hpp"
 #include "stop_margin.hpp"
 #include "user.hpp"
 
@@ -26,6 +27,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +84,7 @@ public:
         if (live) judge_end();
         if (plan_.calm) judge_calm();
         if (straggler_ != nullptr && live && all_done()) straggle();
+        if (shared() && live && all_done()) change_sides();
         judge();
         return std::move(record_.verdict);
     }
@@ -177,6 +180,23 @@ private:
         auto& last = add_client(straggler() + 1U, {});
         inherit(last, clients_.back());
         for (auto const& one : aside_.verdict.breaches) record_.breach(one.which, one.what);
+    }
+
+    /// A failover or a crash may cost the last write alone.
+    void change_sides()
+    {
+        auto const first = straggler() + 2U;
+        add_client(first, {});
+        auto& one = ways_.back();
+        add_client(first + 1, {});
+        auto& change = change_.emplace(one, ways_.back(), keys_of_(name_), *servers_, plan_.ttl, world_.below(2) == 0,
+                                       record_);
+        awaited_ += 2;
+        one.client().at(world_.now(), [this, &change] { lives_.push_back(change.change()); });
+        clients_.back().at(world_.now(), [this, &change] { lives_.push_back(change.read()); });
+        auto const last = world_.now() + 60 * plan_.ttl;
+        while (!all_done() && world_.step(last)) {
+        }
     }
 
     void befall(disaster const& one)
@@ -422,6 +442,7 @@ private:
     std::deque<sim::transport> ways_;
     std::deque<user> users_;
     user* straggler_ = nullptr;
+    std::optional<side_change> change_;
     std::size_t awaited_ = 0;
     std::vector<sim::process> lives_;
 };

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "user.hpp"
+
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/redis/acquire_operation.hpp>
+#include <holdfast/redis/quorum_operation.hpp>
+#include <holdfast/sim/call.hpp>
+#include <holdfast/sim/network.hpp>
+#include <holdfast/sim/process.hpp>
+#include <holdfast/sim/transport.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace holdfast::test {
+
+/// When nothing goes wrong any more, one client of a read-write lock goes from one side to the other, and another one
+/// wants to read.
+///
+/// | the first one | what the servers know | the other one |
+/// |---|---|---|
+/// | becomes a reader | they forget that it gave the writer's lease back | reads beside it, soon |
+/// | becomes a writer | it stands still before it gives the reader's lease back; both are renewed | is kept out until then |
+class side_change {
+public:
+    side_change(sim::transport& one, sim::transport& other, keys_of_modes keys, sim::network& servers,
+                std::chrono::milliseconds ttl, bool to_writer, record& r)
+        : way_{one},
+          others_way_{other},
+          first_{to_writer ? keys.together : keys.alone},
+          second_{to_writer ? keys.alone : keys.together},
+          readers_{keys.together},
+          servers_{servers},
+          ttl_{ttl},
+          to_writer_{to_writer},
+          record_{r}
+    {
+    }
+
+    sim::process change()
+    {
+        auto& me = way_.client();
+        redis::acquire_operation first{way_, first_, wish()};
+        sim::call asking{me};
+        first.start(asking);
+        co_await asking.ended_by();
+        auto const held = first.outcome();
+        if (!held) record_.breach("K6", "one that changes its side was told: " + held.code().message());
+        if (!held) co_return;
+        redis::acquire_operation second{way_, second_, {.ttl = ttl_, .once = true, .beside = held->token}};
+        sim::call asking_beside{me};
+        second.start(asking_beside);
+        co_await asking_beside.ended_by();
+        auto const then = second.outcome();
+        redis::release_operation release{way_, first_};
+        release.bind(held->token);
+        sim::call releasing{me};
+        if (!then || !to_writer_) {
+            for (unsigned node = 0; node < servers_.size(); ++node) servers_[node].save();
+            release.start(releasing);
+            co_await releasing.ended_by();
+        }
+        if (!then) co_return;
+        if (!to_writer_)
+            for (unsigned node = 0; node < servers_.size(); ++node) servers_[node].restore();
+        changed_ = true;
+        auto const end = me.present() + (to_writer_ ? 3 : 6) * ttl_;
+        bool good = true;
+        while (good && !reads_ && me.present() < end) {
+            co_await me.sleep_until(me.present() + ttl_ / 4);
+            redis::extend_operation more{way_, second_, then->token, ttl_};
+            sim::call extending{me};
+            more.start(extending);
+            co_await extending.ended_by();
+            good = static_cast<bool>(more.outcome());
+            if (!to_writer_) continue;
+            redis::extend_operation reader{way_, first_, held->token, ttl_};
+            sim::call renewing{me};
+            reader.start(renewing);
+            co_await renewing.ended_by();
+        }
+        if (good && to_writer_ && reads_) record_.breach("K1", "a reader got in beside a writer that was a reader");
+        if (good && !to_writer_ && !reads_)
+            record_.breach("K6", "a reader was kept out for long although only a reader has the lock");
+        if (to_writer_) {
+            release.start(releasing);
+            co_await releasing.ended_by();
+        }
+        redis::release_operation last{way_, second_};
+        last.bind(then->token);
+        sim::call ending{me};
+        last.start(ending);
+        co_await ending.ended_by();
+    }
+
+    sim::process read()
+    {
+        auto& me = others_way_.client();
+        auto const end = me.present() + 20 * ttl_;
+        while (!changed_ && me.present() < end) co_await me.sleep_until(me.present() + ttl_ / 16);
+        redis::acquire_operation acquire{others_way_, readers_, wish()};
+        sim::call asking{me};
+        acquire.start(asking);
+        co_await asking.ended_by();
+        auto const got = acquire.outcome();
+        if (!got) co_return;
+        reads_ = true;
+        redis::release_operation release{others_way_, readers_};
+        release.bind(got->token);
+        sim::call releasing{me};
+        release.start(releasing);
+        co_await releasing.ended_by();
+    }
+
+private:
+    [[nodiscard]] acquire_request wish() const
+    {
+        return {.ttl = ttl_, .retry = {.first = std::chrono::microseconds{500}, .most = ttl_}};
+    }
+
+    sim::transport& way_;
+    sim::transport& others_way_;
+    redis::shared_keys first_;
+    redis::shared_keys second_;
+    redis::shared_keys readers_;
+    sim::network& servers_;
+    std::chrono::milliseconds ttl_;
+    bool to_writer_;
+    record& record_;
+    bool changed_ = false;
+    bool reads_ = false;
+};
+
+}  // namespace holdfast::test
