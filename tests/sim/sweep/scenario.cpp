@@ -189,8 +189,8 @@ private:
         add_client(first, {});
         auto& one = ways_.back();
         add_client(first + 1, {});
-        auto& change = change_.emplace(one, ways_.back(), keys_of_(name_), *servers_, plan_.ttl, world_.below(2) == 0,
-                                       record_);
+        auto& change =
+            change_.emplace(one, ways_.back(), keys_of_(name_), *servers_, plan_.ttl, world_.below(2) == 0, record_);
         awaited_ += 2;
         one.client().at(world_.now(), [this, &change] { lives_.push_back(change.change()); });
         clients_.back().at(world_.now(), [this, &change] { lives_.push_back(change.read()); });
