@@ -500,7 +500,8 @@ TEST_CASE("a writer whose release the server has forgotten keeps readers out for
     {
         CHECK(eventually([&] { return f.extend("a") == 1 && f.value() == reader; }));
         CHECK(f.server.command({"HGET", "p", "beside"}).text.empty());
-        CHECK(f.left() > 50'000);
+        CHECK(f.extend("a", "600000") == 1);
+        CHECK(f.left() > 500'000);
         CHECK(f.read("b") == 1);
         CHECK(f.end_read("b") == 1);
         CHECK(f.end_write("w") == 0);
@@ -509,6 +510,7 @@ TEST_CASE("a writer whose release the server has forgotten keeps readers out for
     {
         CHECK(eventually([&] { return f.read("b") == 1; }));
         CHECK(f.value() == reader);
+        CHECK(f.server.command({"HGET", "p", "beside"}).text.empty());
         CHECK(f.extend("a") == 1);
         CHECK(f.server.command({"HGET", "p", "beside"}).text.empty());
         CHECK(f.end_read("b") == 1);
@@ -545,6 +547,22 @@ TEST_CASE("a writer whose release the server has forgotten keeps readers out for
     CHECK(f.write("v") < 0);
     CHECK(f.end_read("a") == 2);
     CHECK(f.server.command({"EXISTS", "k", "r"}).integer == 0);
+}
+
+TEST_CASE("a writer beside its reader has the lock if its end is not known, and if its key has none")
+{
+    fixture f;
+    bool const endless = GENERATE(true, false);
+    CHECK(f.write("w") == 1);
+    if (endless) f.server.command({"PERSIST", "k"});
+    CHECK(f.read("a", "60000", "0", "w") == 1);
+    if (!endless) f.server.command({"HDEL", "p", "beside_until"});
+    auto const granted = f.now();
+    CHECK(eventually([&] { return f.now() > granted + 1; }));
+    CHECK(f.read("b") < 0);
+    CHECK(f.extend("a") == 1);
+    CHECK(f.read("b") < 0);
+    CHECK(f.value() == "w");
 }
 
 TEST_CASE("a reader that became a writer, and whose end the server has forgotten, is alone for as long as it renews")

@@ -39,17 +39,17 @@ inline constexpr std::string_view erase_own = "redis.pcall('PEXPIRE', holder, 0)
 inline constexpr script acquire_exclusive_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look_at_clock, parts::acquire_exclusive, parts::as_long_as_lock,
            parts::record, parts::answer_yes>,
-    "026ed75fbe526174738a2a11b017791f3a15b57c"};
+    "5eb6d85537373aa86b7692754e006b24da71326d"};
 
 inline constexpr script acquire_exclusive_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_clock, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "c0efd12384531aac31f23664cd3dde298588ed6a"};
+    "fc310b49119c1ace33243300ffe55bfdbce0dddb"};
 
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "c3889adafb0a9109c41542627a170eb12b90ec02"};
+    "aa976cbca9e37872aa1ce9f2d96473076eb102e0"};
 
 inline constexpr script extend_exclusive_and_hear{joined<parts::move_beside_until, extend_and_hear_text>,
                                                   "5f7e15e154dc4b88cfeb060d79c4c1fd32ddf59a"};
@@ -59,34 +59,34 @@ inline constexpr script reacquire_exclusive_and_tell{joined<parts::move_beside_u
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,
-    "fe48d3962d6f4ea8cfc3f3e794e0085e352b99a9"};
+    "1e8c172684bd7b77a4c1acbb820c2d6b2a63e181"};
 
 inline constexpr script acquire_shared_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::look_at_clock, parts::acquire_shared,
            parts::as_long_as_reader, parts::record, parts::answer_yes>,
-    "3ad777d914fbd16183247cbb2db99034a4186390"};
+    "73c8be980eb7efe344bec94f6977ad929b893dfe"};
 
 inline constexpr script acquire_shared_by_clock_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::acquire_shared_by_clock, parts::as_long_as_reader,
            parts::record, parts::answer_fence>,
-    "b3437c063ff6a49af58f7e9eea635b97f136236e"};
+    "73e9445533f2548a51352275cc0b59685791594e"};
 
 inline constexpr script acquire_shared_by_count_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::acquire_shared_by_count, parts::as_long_as_reader,
            parts::record, parts::answer_fence>,
-    "95c43e58e32883f6666e189d30976587c398f2d8"};
+    "3d5b1721053d10b3af30b17045ebc647fed54050"};
 
 inline constexpr script extend_shared_and_hear{
     joined<parts::take_own_holder, parts::prolong_shared, parts::as_long_as_reader, parts::prolong_and_hear>,
-    "f7e37b4d6c25944b80f079893a69d6beafe8d562"};
+    "aaad37b0f05ead992e99da8e1f72d68b4ef835c6"};
 
 inline constexpr script reacquire_shared_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::look_at_clock, parts::prolong_or_join,
            parts::as_long_as_reader, parts::unless_it_reads, parts::record, parts::end_unless, parts::prolong_and_hear>,
-    "afabdf7b2d913c4e39c5bd344d5a026866bb0921"};
+    "1190b4a4b998bd924f3ac8f6455f893c2bc5f8c8"};
 
 inline constexpr script release_shared_and_erase{
     joined<parts::take_own_holder, parts::erase_own, parts::leave_as_reader>,
-    "31ef36fd75509970dc100f28eaeafc83f7041b77"};
+    "216dca32eba8c9358ff023ff127006bdf9b55be8"};
 
 }  // namespace holdfast::redis::scripts

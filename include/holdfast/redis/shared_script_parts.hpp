@@ -27,7 +27,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 // the lock is written last: if one before it fails, nothing is taken. A renewal and a release, but for a roll-back that
 // stays in the queue, begin with a write that needs none: a server without memory lets a script go on that has written;
 // the SET of `note` only asks whether this one does. That a release cannot write the phase does not undo it. A mark
-// further ahead than any that is written does not count: the clock was set back.
+// of a wait, or of a turn, that is further ahead than any that is written does not count: the clock was set back.
 
 inline constexpr std::string_view shared_keys = "local readers, phase = KEYS[2], KEYS[3]\n";
 inline constexpr std::string_view shared_keys_after_fence = "local readers, phase = KEYS[3], KEYS[4]\n";
@@ -53,7 +53,9 @@ local function until_then(mark, most)
 end
 local writer, reader = until_then(marks[1], 60000), until_then(marks[2], 60000)
 local turn, companion = until_then(marks[3], 1000), marks[4] or ''
-local queued, known, beside_until = tonumber(marks[5]) or 0, tonumber(marks[8]) or 0, tonumber(marks[9]) or 0
+local queued, known = tonumber(marks[5]) or 0, tonumber(marks[8]) or 0
+local endless = 2 ^ 53
+local beside_until = tonumber(marks[9]) or endless
 local waiting_readers = reader > now and marks[6] or ' '
 local called_readers = turn > now and marks[7] or ' '
 local function ms(n) return string.format('%.0f', n) end
@@ -102,7 +104,7 @@ if ours then
   refused = false
 elseif beside ~= '' then
   refused = value ~= beside
-  left = math.max(left, 0)
+  if refused then left = math.max(left, 0) end
 elseif left == -2 or value == 'holdfast:readers' then
   refused = writer > now and turn <= now
   if refused then left = writer - now end
@@ -139,8 +141,8 @@ end
 
 // That it may leave is tried, so that a user without the right to it gets no lock.
 inline constexpr std::string_view take_shared = R"lua(
-if beside ~= '' and beside ~= companion then beside_until = now + left end
-companion = beside ~= '' and beside or reads and companion or ''
+if beside ~= '' and beside ~= companion then beside_until = left < 0 and endless or now + left end
+companion = beside ~= '' and beside or reads and not over and companion or ''
 if beside == '' and writer <= now then
   reader = 0
   waiting_readers = ' '

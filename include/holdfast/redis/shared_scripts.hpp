@@ -31,13 +31,13 @@ inline constexpr auto acquire_exclusive_by_count =
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
-                                          "a72d56d5866f6aaa92f8fdef8c99eaabf31e90b7"};
+                                          "25d542d4108e8cd4edc10121d6248027bd524c17"};
 
 inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
-                                                   "d759641c702fea985dafa831ee6de1c00050a302"};
+                                                   "87d5232d6dbd22b608f12ad7ceec8ff06ce18824"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "fd31c2512cf9d29e9d693b74a03623634169f491"};
+                                                   "8591751e585a2016d77260b73b47c3f9f03c46cf"};
 
 namespace parts {
 
@@ -57,19 +57,19 @@ inline constexpr auto acquire_shared_by_count =
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{joined<parts::acquire_shared, parts::answer_yes>,
-                                       "be75f777df6f6638ffd6f31fc8ce010f06b6e04f"};
+                                       "6cadde2820c2c103933490e52b4a503a08b80b92"};
 
 inline constexpr script acquire_shared_by_clock{joined<parts::acquire_shared_by_clock, parts::answer_fence>,
-                                                "2795ba500e9348d8284f300848c829df5ce3895b"};
+                                                "998cc87d40d720daf868e336ca7a0928d29798b8"};
 
 inline constexpr script acquire_shared_by_count{joined<parts::acquire_shared_by_count, parts::answer_fence>,
-                                                "b97250c8ed7dc11132e75c48f0294ea3dbfd8901"};
+                                                "9f74392d51c072c9b10b05fb20f4ba3cb4c71b31"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{
     joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
            parts::only_ours, parts::raise_fence>,
-    "e69e9b93f6150f03b924ba72be491abdd458278f"};
+    "01976cc63037f4717376a1df1a099d352bb29590"};
 
 namespace parts {
 
@@ -87,15 +87,15 @@ inline constexpr auto leave_as_reader =
 
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
 inline constexpr script extend_shared{joined<parts::prolong_shared, parts::answer_yes>,
-                                      "8abc53ba6b66e3fb90306dfa78315766efc7c59b"};
+                                      "c257c7ebd66957a22a59856e5c881f041d504905"};
 
 // reacquire, shared: the same. As extend, and goes in if no writer has the lock.
 inline constexpr script reacquire_shared{joined<parts::prolong_or_join, parts::answer_yes>,
-                                         "3fb70dc50b58d5334af72b1427b60d7f80d06df1"};
+                                         "355fb59cf9fb11ba17de74992ba724edf90dd87c"};
 
 // release, shared, and leave: KEYS lock readers phase [queue next]; ARGV token channel [waiter]. As release. When the
 // last reader leaves, all are told, unless a writer of the queue is called.
-inline constexpr script release_shared{parts::leave_as_reader, "791891dc7c79732b17a7103158c73accf4e21820"};
+inline constexpr script release_shared{parts::leave_as_reader, "90544f3633e41f2ef5cbc6f6e305c2aaf80d03f1"};
 
 // extend and reacquire, exclusive: KEYS lock readers phase; ARGV token ttl. As those of a mutex; a lease that stands
 // beside readers says until when.
@@ -115,6 +115,6 @@ inline constexpr auto leave_exclusive = joined<look_at_value, shared_keys, queue
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back. A roll-back has them always: the
 // waiter is '' if there is none.
 inline constexpr script release_exclusive{joined<parts::leave_exclusive, parts::tell_all>,
-                                          "36c41469865e57fbcceeb553d3096461248382f3"};
+                                          "3c8338ae28901873ea6ceba2dac0d8728117a3b7"};
 
 }  // namespace holdfast::redis::scripts

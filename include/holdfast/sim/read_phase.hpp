@@ -114,16 +114,14 @@ public:
     milliseconds join(redis::command const& c, std::string_view value, std::optional<milliseconds> ends,
                       milliseconds now)
     {
+        bool const acquires = c.what == redis::command::verb::acquire;
         if (!vouched(value)) readers_.clear();
-        if (c.what == redis::command::verb::acquire) {
-            if (!vouched(value)) beside_.clear();
-            if (c.has_beside && beside_ != c.beside.view()) {
-                beside_ = c.beside.view();
-                beside_until_ = ends.value_or(now);
-            }
+        if (over(value, now) || (acquires ? !vouched(value) : value == reserved)) beside_.clear();
+        if (acquires && c.has_beside && beside_ != c.beside.view()) {
+            beside_ = c.beside.view();
+            beside_until_ = ends.value_or(milliseconds::max());
         }
-        if (c.what != redis::command::verb::acquire && (value == reserved || over(value, now))) beside_.clear();
-        if (c.what == redis::command::verb::acquire && !c.has_beside && writer_waits_until_ <= now) {
+        if (acquires && !c.has_beside && writer_waits_until_ <= now) {
             reader_waits_until_ = {};
             waiting_.clear();
         }
