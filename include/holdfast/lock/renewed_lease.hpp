@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -139,7 +140,7 @@ public:
     {
         asked_ = nullptr;
         if (auto const how = state_.settle(outcome)) return how;
-        if (outcome && state_.failing()) outcome = errc::unavailable;
+        if (outcome && state_.failing()) outcome = no_longer();
         record_.note(outcome);
         if (!outcome && lost()) return loss::deadline;  // no thread has looked since then
         schedule();
@@ -155,6 +156,17 @@ public:
 
 private:
     [[nodiscard]] renewer& renews() const noexcept { return *client_->renews; }
+
+    /// Returns: the failure that a renewal is which was granted and is of no use.
+    [[nodiscard]] static failure no_longer() noexcept
+    {
+        failure why{make_error_code(errc::unavailable), {}};
+        try {
+            why.detail = "it was granted, but the lease ends as soon as before";
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the code says enough
+        }
+        return why;
+    }
 
     void begin_renewal(std::shared_ptr<void const> of) noexcept
     try {
