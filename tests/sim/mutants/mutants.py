@@ -269,7 +269,9 @@ MUTANTS = {
         MULTI, "if (MUTANT) static_cast<void>(mark_lost()); else LINE"
     ),
     "a renewal that fails without a warning": mutant(MULTI, "if (MUTANT) return {}; LINE"),
-    "a renewal that is of no use taken for one that succeeds": mutant(("zookeeper-multi",), "if (MUTANT) return false; LINE"),
+    "a renewal that is of no use taken for one that succeeds": mutant(
+        ("zookeeper-multi",), "if (MUTANT) return false; LINE"
+    ),
     "a risk of one of several locks that is not that of all": mutant(MULTI, ("if (of)", "if (of && !MUTANT)")),
     "a warning that outlasts the renewal after it": mutant(MULTI, "if (MUTANT) return; LINE"),
     # What operators do to a lock.

@@ -4,6 +4,7 @@
 #include "user.hpp"
 
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/quorum_operation.hpp>
 #include <holdfast/sim/call.hpp>
@@ -12,6 +13,7 @@
 #include <holdfast/sim/transport.hpp>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace holdfast::test {
@@ -42,27 +44,29 @@ public:
     sim::process change()
     {
         auto& me = way_.client();
-        redis::acquire_operation first{way_, first_, wish()};
-        sim::call asking{me};
-        first.start(asking);
-        co_await asking.ended_by();
-        auto const held = first.outcome();
-        if (!held) record_.breach("K6", "one that changes its side was told: " + held.code().message());
-        if (!held) co_return;
-        redis::acquire_operation second{way_, second_, {.ttl = ttl_, .once = true, .beside = held->token}};
-        sim::call asking_beside{me};
-        second.start(asking_beside);
-        co_await asking_beside.ended_by();
-        auto const then = second.outcome();
-        redis::release_operation release{way_, first_};
-        release.bind(held->token);
-        sim::call releasing{me};
-        if (!then || !to_writer_) {
+        owner_token held;
+        std::optional<owner_token> then;
+        for (int tries = 4; !then; --tries) {  // what others have left behind may be in the way for a ttl
+            if (tries == 0) record_.breach("K6", "one that holds the lock alone could not change its side");
+            if (tries == 0) co_return;
+            redis::acquire_operation first{way_, first_, wish()};
+            sim::call asking{me};
+            first.start(asking);
+            co_await asking.ended_by();
+            auto const got = first.outcome();
+            if (!got) record_.breach("K6", "one that changes its side was told: " + got.code().message());
+            if (!got) co_return;
+            held = got->token;
+            redis::acquire_operation second{way_, second_, {.ttl = ttl_, .once = true, .beside = held}};
+            sim::call asking_beside{me};
+            second.start(asking_beside);
+            co_await asking_beside.ended_by();
+            if (auto const more = second.outcome()) then = more->token;
             for (unsigned node = 0; node < servers_.size(); ++node) servers_[node].save();
-            release.start(releasing);
-            co_await releasing.ended_by();
+            if (then && to_writer_) break;
+            co_await give_back(way_, first_, held);
+            if (!then) co_await me.sleep_until(me.present() + ttl_);
         }
-        if (!then) co_return;
         if (!to_writer_)
             for (unsigned node = 0; node < servers_.size(); ++node) servers_[node].restore();
         changed_ = true;
@@ -70,29 +74,23 @@ public:
         bool good = true;
         while (good && !reads_ && me.present() < end) {
             co_await me.sleep_until(me.present() + ttl_ / 4);
-            redis::extend_operation more{way_, second_, then->token, ttl_};
+            redis::extend_operation more{way_, second_, *then, ttl_};
             sim::call extending{me};
             more.start(extending);
             co_await extending.ended_by();
             good = static_cast<bool>(more.outcome());
             if (!to_writer_) continue;
-            redis::extend_operation reader{way_, first_, held->token, ttl_};
+            redis::extend_operation reader{way_, first_, held, ttl_};
             sim::call renewing{me};
             reader.start(renewing);
             co_await renewing.ended_by();
         }
-        if (good && to_writer_ && reads_) record_.breach("K1", "a reader got in beside a writer that was a reader");
-        if (good && !to_writer_ && !reads_)
+        if (!good) record_.breach("K1", "a lock was lost although nothing goes wrong, and it was renewed");
+        if (to_writer_ && reads_) record_.breach("K1", "a reader got in beside a writer that was a reader");
+        if (!to_writer_ && !reads_)
             record_.breach("K6", "a reader was kept out for long although only a reader has the lock");
-        if (to_writer_) {
-            release.start(releasing);
-            co_await releasing.ended_by();
-        }
-        redis::release_operation last{way_, second_};
-        last.bind(then->token);
-        sim::call ending{me};
-        last.start(ending);
-        co_await ending.ended_by();
+        if (to_writer_) co_await give_back(way_, first_, held);
+        co_await give_back(way_, second_, *then);
     }
 
     sim::process read()
@@ -107,14 +105,19 @@ public:
         auto const got = acquire.outcome();
         if (!got) co_return;
         reads_ = true;
-        redis::release_operation release{others_way_, readers_};
-        release.bind(got->token);
-        sim::call releasing{me};
+        co_await give_back(others_way_, readers_, got->token);
+    }
+
+private:
+    static sim::process give_back(sim::transport& way, redis::shared_keys lock, owner_token token)
+    {
+        redis::release_operation release{way, std::move(lock)};
+        release.bind(token);
+        sim::call releasing{way.client()};
         release.start(releasing);
         co_await releasing.ended_by();
     }
 
-private:
     [[nodiscard]] acquire_request wish() const
     {
         return {.ttl = ttl_, .retry = {.first = std::chrono::microseconds{500}, .most = ttl_}};
