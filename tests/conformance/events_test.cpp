@@ -223,7 +223,7 @@ TEMPLATE_TEST_CASE("a hold is told of as handed over, renewed and lost, with how
     TestType store;
     notebook told{store.one};
     typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
-    CHECK(goes_by(20ms));  // a lock that was had just before is not handed over
+    CHECK(goes_by(20ms));  // a lock that was held just before is not handed over
     m.lock();
     sleeper waits{[&] { m.lock(); }};
     CHECK(waits.sleeps());

@@ -4,8 +4,8 @@
 #   fair_queue.sh PROGRAM WHO_HOLDS URL
 #
 # Passes when four processes that came one after the other, while another one had its turn, have theirs in this order,
-# three times. A process that is called and comes too late, as the machine lets it wait, loses its place: the order may be
-# another up to six times. WHO_HOLDS is the program that says how many wait.
+# three times. A process that is called and comes too late, as the machine lets it wait, loses its place: the order may
+# be another up to six times. WHO_HOLDS is the program that says how many wait.
 set -euo pipefail
 
 program=$1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Runs the SQL, the script and the shell functions of a page that say how a fencing token is checked: SQLite, a real
-PostgreSQL and a real redis-server, sh, and a server of objects over HTTP. Ends with 1 where one takes what it has to
+PostgreSQL and a real redis-server, sh, and a server of objects over HTTP. Ends with 1 if one takes what it has to
 refuse, or the other way round.
 
     token_checks.py PAGE
