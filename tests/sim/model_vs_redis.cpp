@@ -529,7 +529,12 @@ TEST_CASE("a simulated node takes several locks together as a real server does: 
     unsigned granted = 0;
     unsigned reserved = 0;
     auto since = pair::now();
-    for (int i = 0; i < 4000; ++i) {
+    auto const enough = [&] {
+        return granted > 100 && reserved > 10 &&
+               std::all_of(refused.begin(), refused.end(), [](auto n) { return n > 100; });
+    };
+    // On a slow machine all is free more often.
+    for (int i = 0; i < 4000 || (i < 40'000 && !enough()); ++i) {
         // No reservation ends between two clocks that are not quite the same.
         if (pair::now() - since > 500ms) {
             both.forget_fences();
