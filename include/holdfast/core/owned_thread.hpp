@@ -28,8 +28,8 @@ struct system_threads {
     [[nodiscard]] static thread::id here() noexcept { return std::this_thread::get_id(); }
 };
 
-/// A thread of one object, which may be destroyed by what the thread calls. It gets no signals but those of its own
-/// faults.
+/// A thread of one object, which may be destroyed by what the thread calls, and calls `end` in its destructor. It gets
+/// no signals but those of its own faults.
 template <class Threads = system_threads>
 class owned_thread {
 public:

@@ -84,8 +84,8 @@ public:
     /// If several threads call it, one asks after the other.
     /// Returns: whether the lease is of that length now. Otherwise `ec` is `not_owner`; `lease_lost`, at once if the
     /// lock is lost or given back meanwhile; `misconfigured` (`ttl` is out of range); or why the store could not be
-    /// asked, or `unavailable` if it granted no more than before, which ends soon: then the lease runs on as before, but
-    /// no longer than `ttl` until it is renewed.
+    /// asked, or `unavailable` if it granted no more than before, which ends soon: then the lease runs on as before,
+    /// but no longer than `ttl` until it is renewed.
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec) { return object_->extend(ttl, ec); }
 
     /// As above. Throws: `error` with that code.

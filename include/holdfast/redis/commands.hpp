@@ -100,10 +100,10 @@ struct joint_member {
 /// | leave | as above; with the last writer in the queue, none is known to wait | `waiter` is no reader any more that is known to wait |
 ///
 /// The key does not expire before the last reader; see `shared_scripts`. A writer beside readers has it until its own
-/// lease is over: then the key is one of readers, for what they ask. When the last reader becomes a writer, it lasts for
-/// `ttl`, or for the time that it has left if that is longer. Writers stand in the queue of a mutex of the same name.
-/// Readers are in no queue. The turn of those that are known to wait lasts until each of them has asked and the last
-/// one has left, or for as long as the lock would be reserved for the farthest of them.
+/// lease is over: then the key is one of readers, for what they ask. When the last reader becomes a writer, it lasts
+/// for `ttl`, or for the time that it has left if that is longer. Writers stand in the queue of a mutex of the same
+/// name. Readers are in no queue. The turn of those that are known to wait lasts until each of them has asked and the
+/// last one has left, or for as long as the lock would be reserved for the farthest of them.
 ///
 /// With `counter`, a fence that is missing or below `floor` is first set to the greatest of the clock (in µs), `floor`
 /// and the proposal `value`. A proposal that is more than `max_lead` ahead of the clock is ignored. A fence expires

@@ -24,7 +24,7 @@ namespace holdfast::test {
 /// | the first one | what the servers know | the other one |
 /// |---|---|---|
 /// | becomes a reader | they forget that it gave the writer's lease back | reads beside it, soon |
-/// | becomes a writer | it stands still before it gives the reader's lease back; both are renewed | is kept out until then |
+/// | becomes a writer | it pauses before it gives the reader's lease back; it renews both | is kept out until then |
 class side_change {
 public:
     side_change(sim::transport& one, sim::transport& other, keys_of_modes keys, sim::network& servers,
