@@ -189,14 +189,15 @@ private:
         add_client(first, {});
         auto& one = ways_.back();
         add_client(first + 1, {});
-        auto& change =
-            change_.emplace(one, ways_.back(), keys_of_(name_), *servers_, plan_.ttl, world_.below(2) == 0, record_);
+        auto const to = world_.below(2) == 0 ? side_change::direction::writer : side_change::direction::reader;
+        auto& change = change_.emplace(one, ways_.back(), keys_of_(name_), *servers_, plan_.ttl, to, record_);
         awaited_ += 2;
         one.client().at(world_.now(), [this, &change] { lives_.push_back(change.change()); });
         clients_.back().at(world_.now(), [this, &change] { lives_.push_back(change.read()); });
         auto const last = world_.now() + 60 * plan_.ttl;
         while (!all_done() && world_.step(last)) {
         }
+        if (!all_done()) record_.breach("K6", "a change of sides, or the reader after it, has no result");
     }
 
     void befall(disaster const& one)

@@ -13,6 +13,7 @@
 #include <holdfast/sim/transport.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -27,16 +28,19 @@ namespace holdfast::test {
 /// | becomes a writer | it pauses before it gives the reader's lease back; it renews both | is kept out until then |
 class side_change {
 public:
+    /// What the first one becomes.
+    enum class direction : std::uint8_t { reader, writer };
+
     side_change(sim::transport& one, sim::transport& other, keys_of_modes keys, sim::network& servers,
-                std::chrono::milliseconds ttl, bool to_writer, record& r)
+                std::chrono::milliseconds ttl, direction to, record& r)
         : way_{one},
           others_way_{other},
-          first_{to_writer ? keys.together : keys.alone},
-          second_{to_writer ? keys.alone : keys.together},
+          first_{to == direction::writer ? keys.together : keys.alone},
+          second_{to == direction::writer ? keys.alone : keys.together},
           readers_{keys.together},
           servers_{servers},
           ttl_{ttl},
-          to_writer_{to_writer},
+          to_writer_{to == direction::writer},
           record_{r}
     {
     }
@@ -103,6 +107,7 @@ public:
         acquire.start(asking);
         co_await asking.ended_by();
         auto const got = acquire.outcome();
+        if (!got) record_.breach("K6", "one that wants to read was told: " + got.code().message());
         if (!got) co_return;
         reads_ = true;
         co_await give_back(others_way_, readers_, got->token);
