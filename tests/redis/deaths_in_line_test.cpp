@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <numeric>
@@ -102,20 +103,23 @@ request_predicate calls_at(step s)
 }
 
 struct told {
+    std::atomic<std::uint16_t> port{0};  ///< of the server; set before `begin`
     std::atomic<bool> begin{false};
     std::atomic<bool> held{false};
     std::atomic<bool> go_on{false};
     std::atomic<int> served{0};  ///< so many have given the lock back
 };
 
+std::string redis_url(std::uint16_t port) { return "redis://127.0.0.1:" + std::to_string(port); }
+
 /// Effects: what the process does that is to die. It does not return.
 template <class Lock>
-int live(std::string const& url, step last, told& with)
+int live(step last, told& with)
 {
     auto const comes = [](std::atomic<bool> const& what) { return eventually([&] { return what.load(); }, 1h); };
     auto const goes_on = [&] { return comes(with.go_on); };
     if (!comes(with.begin)) return 1;
-    client const mine{url, {.operation_timeout = 5min, .connect_timeout = 1min}};
+    client const mine{redis_url(with.port), {.operation_timeout = 5min, .connect_timeout = 1min}};
     Lock m{mine, "orders", for_ever()};
     if (last == step::leaves) {
         std::stop_source stop;
@@ -180,10 +184,11 @@ bool dies_then(death const& who, fate last)
 {
     auto const of = who.of;
     auto const at = who.at;
+    shared<told> with;
+    auto dies = child::fork([&] { return live<Lock>(at, *with); });  // before there are threads
     redis_server server;
     proxy way{server.port()};
-    shared<told> with;
-    auto dies = child::fork([&] { return live<Lock>(way.url(), at, *with); });
+    with->port = way.port();
     client here{server.url(), unhurried()};
     Lock held{here, "orders", for_ever()};
     living<Lock> others{server};
@@ -270,11 +275,11 @@ TEMPLATE_TEST_CASE(
     bool const killed = GENERATE(true, false);
     CAPTURE(killed);
     constexpr long count = 10;
-    redis_server server;
     shared<told> with;
     std::vector<child> ten;
-    for (long i = 0; i < count; ++i)
-        ten.push_back(child::fork([&] { return live<TestType>(server.url(), step::releases, *with); }));
+    for (long i = 0; i < count; ++i) ten.push_back(child::fork([&] { return live<TestType>(step::releases, *with); }));
+    redis_server server;
+    with->port = server.port();
     client here{server.url(), unhurried()};
     TestType held{here, "orders", for_ever()};
     held.lock();

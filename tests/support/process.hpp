@@ -24,7 +24,7 @@ public:
     /// destructors) runs there. May be called from any thread; the child has only one. It may start more,
     /// except under GCC 12's ThreadSanitizer, which takes them for threads of the maker and aborts (Clang
     /// 16's does not). AddressSanitizer can leave it with a lock that a busy thread of the maker had: fork
-    /// while the other threads rest.
+    /// while the other threads rest, as one that has just been started does not.
     static child fork(std::function<int()> run);
 
     child() noexcept = default;
