@@ -220,9 +220,11 @@ holdfast_install()
   fi
 )
 
-# apt-get without questions or words, for holdfast_install; waits for another apt to finish.
+# apt-get without questions or words, for holdfast_install; waits for another apt to finish, and leaves configuration
+# files that were changed as they are.
 holdfast_apt()
 {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 \
+    -o DPkg::Options::=--force-confdef -o DPkg::Options::=--force-confold \
     --no-remove --no-install-recommends "$@" >>"$log" 2>&1 </dev/null
 }
