@@ -102,7 +102,7 @@ struct flooded {
         std::jthread const waiter{[&](std::stop_token const& stop) { (void)m.lock(stop); }};
         connection first{servers[0].port()};
         waiter_call found;
-        REQUIRE(eventually([&] { return bool{found = first_waiter(first, "orders")}; }));
+        REQUIRE(eventually([&] { return bool{(found = first_waiter(first, "orders"))}; }));
         return found;
     }
 

@@ -132,7 +132,7 @@ TEST_CASE("a right that is missing is told at once, also in a wait, in the words
     if (waits) {
         waiter = std::jthread{acquire};
         connection ask{server.port()};
-        REQUIRE(eventually([&] { return bool{call = first_waiter(ask, "jobs#0")}; }));
+        REQUIRE(eventually([&] { return bool{(call = first_waiter(ask, "jobs#0"))}; }));
     }
     server.command({"ACL", "SETUSER", "default", "-eval", "-evalsha"});
     server.command({"DEL", "jobs#0"});

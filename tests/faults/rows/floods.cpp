@@ -125,7 +125,7 @@ test::waiter_call call_of(mutex& taken, test::redis_server& server)
     }};
     test::connection ask{server.port()};
     test::waiter_call first;
-    static_cast<void>(test::eventually([&] { return bool{first = test::first_waiter(ask, "floods/taken")}; }));
+    static_cast<void>(test::eventually([&] { return bool{(first = test::first_waiter(ask, "floods/taken"))}; }));
     return first;
 }
 
