@@ -95,6 +95,35 @@ TEST_CASE("a client that takes turns with others needs no pause for those who po
     CHECK(pause.ask_at() == now + 105ms);
 }
 
+TEST_CASE("a client that takes turns with others, and holds the lock for long, leaves it free about once a second")
+{
+    release_pause pause;
+    auto now = t0;
+    int pauses = 0;
+    for (int i = 0; i < 100; ++i) {
+        auto const left_free = pause.when_called();
+        CHECK((left_free == 0ms || left_free == 20ms));
+        pauses += left_free == 20ms ? 1 : 0;
+        now += left_free;
+        pause.taken_over(now);
+        CHECK(pause.when_called() == 0ms);
+        now += 50ms;
+        pause.released(now);
+        now += 1ms;
+    }
+    CHECK(pauses == 4);  // in 5 s of use: before the 21st, 41st, 61st and 81st time
+}
+
+TEST_CASE("a client that holds the lock for a short time each time leaves it free to no one when it is called")
+{
+    release_pause pause;
+    for (auto now = t0; now < t0 + 10s; now += 10ms) {
+        pause.taken_over(now);
+        pause.released(now + 9ms);
+        CHECK(pause.when_called() == 0ms);
+    }
+}
+
 TEST_CASE("a listener that never asks changes nothing about the pause for those who poll")
 {
     release_pause pause;

@@ -16,6 +16,7 @@ struct acquire_terms {
     boot_clock::time_point deadline = boot_clock::time_point::max();
     boot_clock::time_point unavailable_at = boot_clock::time_point::max();
     boot_clock::duration unavailable_after = boot_clock::duration::max();
+    boot_clock::duration leaves_free{};
     std::uint64_t seed = 1;
 };
 
@@ -30,6 +31,7 @@ struct acquire {
                                .retry = terms.retry,
                                .once = terms.once,
                                .until_decided = terms.until_decided,
+                               .leaves_free = terms.leaves_free,
                                .deadline = terms.deadline,
                                .unavailable_at = terms.unavailable_at,
                                .unavailable_after = terms.unavailable_after},

@@ -98,6 +98,17 @@ TEST_CASE("a single attempt does not wait for the rest")
     CHECK(a.machine.wake_at() == boot_clock::time_point::max());
 }
 
+TEST_CASE("a waiter that is to leave the lock free for those who poll asks that much later when it is called")
+{
+    acquire a{5, {.leaves_free = 20ms}};
+    (void)a.machine.start(t0);
+    (void)refused_by_all(a, t0);
+    auto const now = t0 + 30ms;
+    for (unsigned node = 0; node < 5; ++node) CHECK(a.machine.on_released(node, now).ask.empty());
+    CHECK(a.machine.wake_at() == now + 20ms);
+    CHECK(a.machine.on_time(now + 20ms).ask == node_set::all(5));
+}
+
 TEST_CASE("a waiter asks when all nodes have called it, or a millisecond after a majority, or some after fewer")
 {
     acquire a{5};

@@ -248,6 +248,32 @@ TEST_CASE("a waiter that gives up leaves a key alone that holds as many zero byt
     CHECK(holdfast::test::exists(server, "orders"));
 }
 
+TEST_CASE("a client that has held a lock for a second leaves it free for 20 ms when it is called, for those who poll")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    client elsewhere{server.url(), unhurried()};
+    mutex m{redis, "orders", patient()};
+    mutex other{elsewhere, "orders", patient()};
+    m.lock();
+    std::this_thread::sleep_for(1s);  // it is used for so long
+    sleeper next{[&] { other.lock(); }};
+    REQUIRE(eventually([&] { return waiters(server) == 1; }));
+    m.unlock();
+    next.join();
+    boot_clock::time_point granted;
+    sleeper again{[&] {
+        m.lock();
+        granted = boot_clock::now();
+        m.unlock();
+    }};
+    REQUIRE(eventually([&] { return waiters(server) == 1; }));
+    auto const released = boot_clock::now();
+    other.unlock();
+    again.join();
+    CHECK(granted - released >= 20ms);
+}
+
 TEST_CASE("a handoff between threads of a process asks no server")
 {
     redis_server server;

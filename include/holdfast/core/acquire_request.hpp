@@ -38,6 +38,10 @@ struct acquire_request {
     /// So `timed_out` says that another client has the lock, or goes on. No effect if the servers decide as one.
     bool until_decided = false;
 
+    /// Once it is called, it leaves the lock free for so long, for clients that only poll. No effect on servers that do
+    /// not call waiters.
+    boot_clock::duration leaves_free{};
+
     /// Its place in a queue is that of a client that came then, if that is before now. Only servers of Redis know it.
     boot_clock::time_point since = boot_clock::time_point::max();
 

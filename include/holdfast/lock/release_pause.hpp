@@ -20,7 +20,9 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | no client is known to wait | none; after 100 ms of use a twentieth of that time, so 5 ms; after a second or more 50 ms |
 ///
 /// The second row is for clients that only poll, and so are not seen to wait. Use is the time since the lock was last
-/// left free for 5 ms, or was another client's: where it changes hands, those who poll find it free, too.
+/// left free for 5 ms, or was another client's: where it changes hands, those who poll find it free, too. They find it
+/// so less often, the longer it is held each time: a client that waits again after it has held it for a second in all,
+/// of times of 10 ms or more, leaves it free for 20 ms when it is called. Its reservation is longer than that.
 ///
 /// An attempt without time for the pause may be made all the same, but not twice in a row: a client that never has the
 /// time keeps every second pause. In this rule the pause for pollers counts for at most 5 ms.
@@ -29,9 +31,15 @@ public:
     static constexpr std::chrono::milliseconds least_for_pollers{5};
     static constexpr std::chrono::milliseconds most_for_pollers{50};
     static constexpr std::chrono::milliseconds most_for_waiters{100};
+    static constexpr std::chrono::milliseconds least_of_long_use{10};
+    static constexpr std::chrono::milliseconds when_called_for_pollers{20};
 
     /// Effects: notes that the lock was given back, at `now`.
-    void released(boot_clock::time_point now) noexcept { released_at_ = now; }
+    void released(boot_clock::time_point now) noexcept
+    {
+        released_at_ = now;
+        if (now - held_since_ >= least_of_long_use) long_use_ += now - held_since_;
+    }
 
     /// Effects: notes that the answer to a release, which took from `begun` to `now`, says that others wait. May be
     /// called without the mutex: the thread that brings the answer may hold the mutex of this queue, or of another one.
@@ -45,10 +53,22 @@ public:
     void granted(boot_clock::time_point earliest, boot_clock::time_point now) noexcept
     {
         if (earliest - released_at_ >= least_for_pollers) in_use_since_ = now;
+        held_since_ = now;
     }
 
     /// Effects: the same, after another client had the lock, or was called.
-    void taken_over(boot_clock::time_point now) noexcept { in_use_since_ = now; }
+    void taken_over(boot_clock::time_point now) noexcept
+    {
+        in_use_since_ = held_since_ = now;
+        if (when_called().count() != 0) long_use_ = {};
+    }
+
+    /// Returns: for how long a waiter that is about to ask leaves the lock free when it is called.
+    [[nodiscard]] boot_clock::duration when_called() const noexcept
+    {
+        bool const owed = long_use_ >= std::chrono::seconds{1};
+        return owed ? boot_clock::duration{when_called_for_pollers} : boot_clock::duration::zero();
+    }
 
     /// Returns: when the store may be asked for the lock; a time in the past if at once.
     [[nodiscard]] boot_clock::time_point ask_at() const noexcept
@@ -83,6 +103,8 @@ private:
     boot_clock::time_point released_at_{};
     std::atomic<boot_clock::time_point> waiters_until_{boot_clock::time_point{}};
     boot_clock::time_point in_use_since_{};
+    boot_clock::time_point held_since_{};
+    boot_clock::duration long_use_{};  // since it last left the lock free when it was called
     bool put_off_ = false;  // the last attempt came before the pause was over
 };
 

@@ -92,6 +92,9 @@ public:
         return std::max(place_since_, one.since);
     }
 
+    /// Returns: how long one that is about to ask leaves the lock free when it is called.
+    [[nodiscard]] boot_clock::duration leaves_free() const noexcept { return pause_.when_called(); }
+
     /// Effects: notes the outcome of the request of `one`; if it got the lock, that was granted between `earliest` and
     /// `now`.
     void asked(waiter const& one, std::error_code outcome, boot_clock::time_point earliest,

@@ -177,6 +177,7 @@ private:
     {
         auto request =
             request_for(*one.options, one.limit, lease_.state().handoffs_for(one), turns_.unavailable_since(one));
+        if (!request.in_order) request.leaves_free = turns_.leaves_free();
         request.since = turns_.place_of(one, boot_clock::now());
         one.patience_in_outage = request.unavailable_after;
         one.asking = one.limit.joint ? one.limit.joint->part(key(), request) : store().acquire(key(), request);
