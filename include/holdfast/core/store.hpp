@@ -130,10 +130,10 @@ public:
     virtual void observe(lock_observer f) = 0;
 
     // For operators; see the members of `store`.
-    [[nodiscard]] virtual lock_report inspect(std::string_view /*name*/, report_of /*what*/) { throw no_operators(); }
-    virtual bool force_release(std::string_view /*name*/) { throw no_operators(); }
-    virtual bool request_release(std::string_view /*name*/) { throw no_operators(); }
-    [[nodiscard]] virtual std::vector<std::string> list(std::string_view /*prefix*/) { throw no_operators(); }
+    [[nodiscard]] virtual lock_report inspect(std::string_view name, report_of what) = 0;
+    virtual bool force_release(std::string_view name) = 0;
+    virtual bool request_release(std::string_view name) = 0;
+    [[nodiscard]] virtual std::vector<std::string> list(std::string_view prefix) = 0;
 };
 
 /// Returns: what `f()` returns, or nothing of its type if that throws; `ec` says why.

@@ -147,7 +147,7 @@ public:
     }
 
     /// Returns: whether the vote of a node depends on what other nodes will say.
-    [[nodiscard]] virtual bool undecided(unsigned n, boot_clock::time_point now) const noexcept
+    [[nodiscard]] bool undecided(unsigned n, boot_clock::time_point now) const noexcept
     {
         return nodes_[n].commands->undecided(now);
     }
