@@ -27,6 +27,7 @@ public:
         auto const lasts = now + c.ttl + std::chrono::seconds{1};
         auto& one = all_.try_emplace(semaphore_of(c), count{c.keys->permits(), lasts}).first->second;
         bool const other = one.permits != c.keys->permits();
+        // mutant: a number of permits that ends before those that are held
         if (!other || ours) one.expires = std::max(one.expires, lasts);
         // mutant: a number of permits that was changed not compared
         if (!other || ours) return std::nullopt;

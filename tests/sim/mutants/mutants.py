@@ -253,6 +253,7 @@ MUTANTS = {
         SEMAPHORE, ("if (won_)", "if (won_ && !(MUTANT && timed_out_))")
     ),
     "a number of permits that was changed not compared": mutant(SEMAPHORE, ("!other || ours", "MUTANT || !other || ours")),
+    "a number of permits that ends before those that are held": mutant(SEMAPHORE, "if (!MUTANT) LINE"),
     "permits collected without a turn": mutant(SEMAPHORE, ("n_ > 1", "!MUTANT && n_ > 1")),
     "too few permits kept": mutant(SEMAPHORE, "if (MUTANT) taken_.clear(); LINE"),
     "a wait for one slot only": mutant(SEMAPHORE, ("size()", "(MUTANT ? 1 : size())")),

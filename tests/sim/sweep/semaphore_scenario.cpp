@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The shipped semaphore, with `permit_steps` and `slot_wait`, in simulated processes that block. In a quarter of the
-// schedules some of them take several permits at once.
+// schedules some of them take several permits at once. In some, one of them says another number of permits.
 #include "exclusion.hpp"
 #include "fencing.hpp"
 #include "permit_idleness.hpp"
@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -38,13 +39,17 @@ public:
           resizes_{one_in(3)},
           batches_{seed % 8 < 2}
     {
+        schedule_chance numbers{seed ^ 0x6e75'6d62'6572U};
+        if (resizes_ || !numbers.one_in(4)) return;
+        other_ = 1 + (permits_ + numbers.below(3)) % 4;
+        most_ = std::max(permits_, *other_);
     }
 
 private:
     /// A permit that was claimed.
     struct permit_claim {
         std::size_t slot = 0;
-        claim what;
+        claim what;  // `permits`: as its client said then
     };
 
     /// While one client wants several permits, it may have some of them.
@@ -65,7 +70,8 @@ private:
     void live(lock_client& one, std::uint8_t number) override
     {
         auto& me = redis_site::client_of(one);
-        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), options()};
+        auto const said = number == 0 ? other_.value_or(permits_) : permits_;
+        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(said), options()};
         process_thread other;
         if (one_in(3)) other = process_thread{[&] { use(me, jobs, number, 1); }};
         use(me, jobs, number, 0);
@@ -85,7 +91,7 @@ private:
                 bool const batch_wanted = batches_ && jobs.max() > 1 && process.below(4) == 0;
                 batch_wanted ? batch_section(process, jobs) : section(process, jobs);
             } catch (error const& e) {
-                bool const told = resizes_ && e.code() == errc::misconfigured;
+                bool const told = (resizes_ || other_) && e.code() == errc::misconfigured;
                 told ? follow(process, jobs) : on_error(e);
             }
         }
@@ -102,11 +108,12 @@ private:
         mine.certain = true;
     }
 
-    /// Takes over the number that was decided last, after one that was told of another one.
+    /// Takes over the number that was decided last, after one that was told of another one. If none is decided, it
+    /// goes on with its own.
     void follow(sim::host& process, semaphore& jobs)
     try {
         ++verdict_.refused;
-        resize(process, jobs, permits_);
+        if (resizes_) resize(process, jobs, permits_);
     } catch (error const& e) {
         on_error(e);
     }
@@ -143,8 +150,8 @@ private:
         }
         ++verdict_.acquired;
         if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
-        if (way != how::once) waits_.push_back({.client = process.index(), .asked = wanted, .over = process.present()});
-        auto& mine = claim_of(process, permit.slot(), permit.fencing_token());
+        if (way != how::once) note_wait(process, jobs, wanted, 1);
+        auto& mine = claim_of(process, jobs, permit.slot(), permit.fencing_token());
         auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
         bool const held = keep(
             process, {&mine}, leave, [&] { return permit.still_held(); }, [&] { return permit.expires_at(); },
@@ -185,17 +192,13 @@ private:
         }
         ++verdict_.acquired;
         if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
-        if (way != how::once)
-            waits_.push_back({.client = process.index(),
-                              .asked = wanted,
-                              .over = process.present(),
-                              .permits = static_cast<std::size_t>(n)});
+        if (way != how::once) note_wait(process, jobs, wanted, static_cast<std::size_t>(n));
         if (std::set(taken.slots().begin(), taken.slots().end()).size() != static_cast<std::size_t>(n))
             breach("all or none", std::to_string(taken.slots().size()) + " slots were granted, not " +
                                       std::to_string(n) + " different ones");
         std::vector<claim*> parts;
         for (std::size_t i = 0; i < taken.slots().size(); ++i)
-            parts.push_back(&claim_of(process, taken.slots()[i], taken.lease_of(i).fencing_token()));
+            parts.push_back(&claim_of(process, jobs, taken.slots()[i], taken.lease_of(i).fencing_token()));
         auto const each_held = [&] {
             bool const all = taken.still_held();
             for (std::size_t i = 0; all && i < parts.size(); ++i)
@@ -209,8 +212,15 @@ private:
         taken.release();
     }
 
+    /// Notes a wait that has ended with a grant. How many are free is judged by the number that most say.
+    void note_wait(sim::host& process, semaphore& jobs, time_point wanted, std::size_t n)
+    {
+        if (other_ && jobs.max() != static_cast<std::ptrdiff_t>(permits_)) return;
+        waits_.push_back({.client = process.index(), .asked = wanted, .over = process.present(), .permits = n});
+    }
+
     /// Returns: the claim to a permit that was granted now.
-    claim& claim_of(sim::host& process, std::size_t slot, std::uint64_t token)
+    claim& claim_of(sim::host& process, semaphore& jobs, std::size_t slot, std::uint64_t token)
     {
         if (slot >= most_) breach("K1", "a permit of the slot " + std::to_string(slot));
         return claims_
@@ -218,7 +228,8 @@ private:
                                        .what = {.client = process.index(),
                                                 .granted = process.present(),
                                                 .first_fence = token,
-                                                .last_fence = token}})
+                                                .last_fence = token,
+                                                .permits = static_cast<std::size_t>(jobs.max())}})
             .what;
     }
 
@@ -234,7 +245,7 @@ private:
     void inherit(lock_client& me) override
     try {
         process_semaphore jobs{redis_site::client_of(me), "jobs", static_cast<std::ptrdiff_t>(permits_), options()};
-        if (resizes_) jobs.resize(static_cast<std::ptrdiff_t>(permits_));
+        if (resizes_ || other_) jobs.resize(static_cast<std::ptrdiff_t>(permits_));
         leased_permits at_once;
         if (batches_) at_once = leased_permits{jobs, static_cast<std::ptrdiff_t>(permits_)};
         if (batches_ && !threads::ending() && !at_once.still_held())
@@ -274,13 +285,13 @@ private:
         if (verdict_.breaches.empty()) judge_remains(names);
     }
 
-    /// Returns: the claims to all slots.
+    /// Returns: the claims to all slots. While the number changes, permits of two are held at a time.
     [[nodiscard]] history claimed() const
     {
         history all;
         for (auto const& [slot, c] : claims_) {
             all.push_back(c);
-            all.back().permits = most_;
+            if (resizes_) all.back().permits = most_;
         }
         return all;
     }
@@ -299,13 +310,15 @@ private:
 
     [[nodiscard]] std::string about() const override
     {
-        return ", " + std::to_string(permits_) + " permits" + (batches_ ? ", several at once" : "");
+        return ", " + std::to_string(permits_) + " permits" + (batches_ ? ", several at once" : "") +
+               (other_ ? ", client 0 says " + std::to_string(*other_) : "");
     }
 
     std::uint64_t permits_;  // as was decided last
     std::uint64_t most_;     // of all numbers
     bool resizes_;
     bool batches_;
+    std::optional<std::uint64_t> other_;  // what the first process says, if that is another number
     std::deque<batch> batches_wanted_;
     std::deque<change> changes_;
     std::deque<permit_claim> claims_;
