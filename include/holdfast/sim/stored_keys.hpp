@@ -36,7 +36,7 @@ public:
     [[nodiscard]] redis::answer inspect(redis::command const& c) const
     {
         auto const found = keys_.find(c.keys->lock);
-        if (found == keys_.end()) return redis::answer::no();
+        if (found == keys_.end()) return redis::answer::no();  // mutant: a free lock shown as held
         auto const& [holds, expires, has_record, marked] = found->second;
         auto told = std::make_shared<redis::node_report>();
         told->digest = holds;

@@ -279,6 +279,10 @@ MUTANTS = {
     "a forced release that calls no waiter": mutant(OPERATORS, ("if (", "if (!MUTANT && ")),
     "a holder that is not on all masters not named": mutant(OPERATORS, ("majority()", "(MUTANT ? size() : majority())")),
     "a lock that is not on all masters not listed": mutant(OPERATORS, ("majority()", "(MUTANT ? size() : majority())")),
+    "a free lock shown as held": mutant(
+        OPERATORS,
+        ("redis::answer::no()", "MUTANT ? with(std::make_shared<redis::node_report>()) : redis::answer::no()"),
+    ),
     "a lost answer taken for a question that was not asked": mutant(
         OPERATORS, ("if (unknown)", "if (unknown && !MUTANT)"), "if (!MUTANT) LINE"
     ),

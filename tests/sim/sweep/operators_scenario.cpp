@@ -49,6 +49,7 @@ private:
         claim what;
         time_point wanted{};
         time_point left = time_point::max();   ///< until then it was held, as far as the process knew
+        time_point over = time_point::max();   ///< when it was given back
         time_point asked = time_point::max();  ///< when it knew that it is asked to release the lock
     };
 
@@ -57,6 +58,7 @@ private:
         time_point begun{};
         time_point done{};   ///< the epoch: it was not answered
         bool named = false;  ///< the holder, or the lock
+        bool exact = true;   ///< what is named is of one owner
     };
 
     void live(lock_client& one, std::uint8_t number) override
@@ -75,6 +77,7 @@ private:
                 // A try whose lock is broken before it is confirmed has asked in vain.
                 if (e.code() != errc::unavailable || !broken_between(begun, process.present())) on_error(e);
             }
+            if (number != 0) tried_.push_back(process.present());
         }
     }
 
@@ -95,7 +98,7 @@ private:
             return;
         }
         if (what == 1) {
-            auto& mine = questions_.emplace_back(question{.begun = process.present()});
+            auto& mine = questions_.emplace_back(question{.begun = process.present(), .exact = me.way().size() == 1});
             redis::list_operation asking{me.way(), "", "ord"};
             auto const names = thread_waits::result_of(asking, "orders");
             if (names.size() > 1 || (names.size() == 1 && names.front() != "orders"))
@@ -147,6 +150,7 @@ private:
         if (!to_the_end && process.below(2) == 0) threads::sleep_until(process.present() + process.up_to(ttl_));
         std::error_code ec;
         orders.unlock(ec);
+        mine.over = process.present();
         bool const broken = std::any_of(deeds_.begin(), deeds_.end(), [&](deed const& d) {
             return d.what == deed::kind::force && d.begun < process.present() && d.done > wanted;
         });
@@ -208,14 +212,34 @@ private:
             }
     }
 
-    /// Where nothing goes wrong, who holds the lock all the time that a question takes is named, and the lock listed.
+    /// Where nothing goes wrong, who holds the lock all the time that a question takes is named, and the lock listed. A
+    /// lock that is free all that time is not.
     void judge_questions()
     {
+        for (auto const& q : questions_)
+            if (q.done != time_point{} && q.named && q.exact && killed().empty() && !may_be_held(q))
+                breach("operator", "was told of a holder of a lock that was free all the time");
         for (auto const& q : questions_)
             for (auto const& h : holds_)
                 if (q.done != time_point{} && !q.named && h.what.granted < q.begun && h.left > q.done &&
                     !killed_client(h.what.client) && !broken_between(h.wanted, q.done))
                     breach("operator", "was not told of a holder that had the lock all the time");
+    }
+
+    /// Returns: whether the lock may have been held at any time while `q` was asked: also by one that asked in vain,
+    /// and was granted the lock too late.
+    [[nodiscard]] bool may_be_held(question const& q) const
+    {
+        constexpr auto on_the_way = 20 * longest_delay;
+        auto const overlaps = [&](time_point from, time_point until) {
+            return from < q.done + on_the_way && until + on_the_way > q.begun;
+        };
+        return std::any_of(holds_.begin(), holds_.end(),
+                           [&](hold const& h) {
+                               auto const over = h.over == time_point::max() ? h.over - on_the_way : h.over;
+                               return overlaps(h.what.granted, over);
+                           }) ||
+               std::any_of(tried_.begin(), tried_.end(), [&](time_point t) { return overlaps(t, t); });
     }
 
     [[nodiscard]] bool killed_client(unsigned client) const
@@ -256,6 +280,7 @@ private:
     std::deque<deed> deeds_;
     std::deque<hold> holds_;
     std::deque<question> questions_;
+    std::vector<time_point> tried_;  // when attempts were over
     std::vector<std::pair<time_point, time_point>> waits_;
 };
 
