@@ -55,7 +55,7 @@ template <class F>
 bool run_once(store const& in, std::string_view name, std::chrono::milliseconds period, F&& f,
               lock_options options = {})
 {
-    options.min_hold = period;
+    options.min_hold = period;  // mutant: a job whose period is not kept
     mutex m{in, name, std::move(options)};
     if (!detail::once_access::try_lock(m)) return false;
     std::unique_lock hold{m, std::adopt_lock};
@@ -63,7 +63,7 @@ bool run_once(store const& in, std::string_view name, std::chrono::milliseconds 
         static_cast<void>(std::forward<F>(f)(m.lease()));
     else
         static_cast<void>(std::forward<F>(f)());
-    detail::once_access::count(m);
+    detail::once_access::count(m);  // mutant: a job that has run not counted
     return true;
 }
 

@@ -286,6 +286,9 @@ MUTANTS = {
     "a lost answer taken for a question that was not asked": mutant(
         OPERATORS, ("if (unknown)", "if (unknown && !MUTANT)"), "if (!MUTANT) LINE"
     ),
+    # A job that runs once.
+    "a job whose period is not kept": mutant(OPERATORS, "if (!MUTANT) LINE"),
+    "a job that has run not counted": mutant(OPERATORS, "if (!MUTANT) LINE"),
     # An election.
     "elected before the one before is deposed": mutant(ELECTION, "LINE if (MUTANT) give_back();"),
     "the end of a term awaited without a timer": mutant(

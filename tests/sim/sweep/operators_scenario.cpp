@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// What operators ask of a lock, with the shipped operations, while simulated processes use it.
+// What operators ask of a lock, with the shipped operations, while simulated processes use it; and a job that these
+// processes run once in a period.
 #include "exclusion.hpp"
 #include "fencing.hpp"
+#include "min_hold.hpp"
 #include "process_scenario.hpp"
 
+#include <holdfast/adapters/run_once.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/redis/operator_questions.hpp>
@@ -31,6 +34,8 @@ class operators_scenario final : public process_scenario {
 public:
     operators_scenario(std::uint64_t seed, run_options const& options) : process_scenario{seed, options}
     {
+        schedule_chance periods{seed ^ 0x7065'7269'6f64U};
+        period_ = periods.ms(ttl_.count() / 4, ttl_.count() * 2);
         static_cast<redis_site&>(*site_).servers().options.holder = "a process";
     }
 
@@ -72,7 +77,7 @@ private:
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             auto const begun = process.present();
             try {
-                number == 0 ? operate(me, orders) : section(process, orders);
+                number == 0 ? operate(me, orders) : process.below(8) == 0 ? work_once(me) : section(process, orders);
             } catch (error const& e) {
                 // A try whose lock is broken before it is confirmed has asked in vain.
                 if (e.code() != errc::unavailable || !broken_between(begun, process.present())) on_error(e);
@@ -158,6 +163,35 @@ private:
             breach("release", "a release failed: " + ec.message());
     }
 
+    /// A job that fails is not counted.
+    void work_once(sim::client& me)
+    {
+        struct failed {};
+        auto& process = me.host();
+        bool const fails = process.below(4) == 0;
+        try {
+            bool const ran = run_once(
+                store{std::make_shared<process_locks>(me)}, "job", period_,
+                [&](lease const& l) {
+                    if (threads::ending()) return;
+                    auto& mine = jobs_.emplace_back(claim{.client = process.index(),
+                                                          .granted = process.present(),
+                                                          .first_fence = l.fencing_token(),
+                                                          .last_fence = l.fencing_token()});
+                    auto const leave = mine.granted + process.up_to(process.below(8) == 0 ? duration{ttl_} : 10ms);
+                    bool const held = keep(
+                        process, {&mine}, leave, [&] { return l.still_held(); }, [&] { return l.expires_at(); });
+                    if (fails) throw failed{};
+                    // From its grant on, by the clock of the process.
+                    if (held) mine.kept_until = mine.granted + duration{period_} * 99 / 100 - node_timeout;
+                },
+                {.ttl = ttl_});
+            ++(ran ? verdict_.acquired : verdict_.refused);
+        } catch (failed const&) {
+            ++verdict_.acquired;
+        }
+    }
+
     void inherit(lock_client& me) override
     {
         process_mutex orders{me, "orders", {.ttl = ttl_}};
@@ -188,10 +222,23 @@ private:
         }
         if (auto const b = exclusion::breach(claims)) breach("K1", *b);
         if (auto const b = fencing::breach(claims)) breach("K2", *b);
+        judge_jobs();
         if (calm_) judge_deeds();
         if (calm_) judge_questions();
         if (calm_) judge_idleness();
         if (verdict_.breaches.empty()) judge_remains({"orders"});
+    }
+
+    /// A job is not run twice at a time; and where nothing goes wrong, not again in its period.
+    void judge_jobs()
+    {
+        history jobs{jobs_.begin(), jobs_.end()};
+        std::erase_if(jobs, [](claim const& c) { return c.over() <= c.granted; });
+        if (auto const b = exclusion::breach(jobs)) breach("K1", "job: " + *b);
+        if (auto const b = fencing::breach(jobs)) breach("K2", "job: " + *b);
+        std::erase_if(jobs, [&](claim const& c) { return killed_client(c.client); });
+        if (!calm_) return;
+        if (auto const b = min_hold::breach(jobs)) breach("min_hold", "job: " + *b);
     }
 
     /// Where nothing goes wrong, a broken lock is lost to its holder before its lease would have ended, and a holder
@@ -280,6 +327,8 @@ private:
     std::deque<deed> deeds_;
     std::deque<hold> holds_;
     std::deque<question> questions_;
+    std::deque<claim> jobs_;
+    milliseconds period_{};          // of the job
     std::vector<time_point> tried_;  // when attempts were over
     std::vector<std::pair<time_point, time_point>> waits_;
 };

@@ -100,7 +100,11 @@ public:
         ask_next();
     }
 
-    /// Effects: gives the lock back; then `done` is called with the result.
+    /// Effects: a user is told of the hold: a `min_hold` is for it.
+    void begin_use() noexcept { in_use_ = true; }
+
+    /// Effects: gives the lock back, when its `min_hold` is over; then, or when it is kept, `done` is called with the
+    /// result.
     void release(std::function<void(std::error_code)> done)
     {
         auto l = std::move(lease_);
@@ -108,7 +112,14 @@ public:
         if (!l) return done(make_error_code(errc::not_owner));
         if (threads::ending()) return done(make_error_code(errc::unavailable));
         releasing_ = true;
-        client_.keep(give_back(this->shared_from_this(), std::move(l), std::move(done)));
+        auto& host = client_.host();
+        auto const until = l->hold()->since() + options_->min_hold;
+        if (!in_use_ || !l->hold()->still_held() || until <= host.now())
+            return client_.keep(give_back(this->shared_from_this(), std::move(l), std::move(done)));
+        host.at(host.when(until), [self = this->shared_from_this(), l] {
+            self->client_.keep(give_back(self, l, [](std::error_code) {}));
+        });
+        done({});
     }
 
     void close()
@@ -142,13 +153,14 @@ public:
     void end_joining(std::optional<grant> const& got)
     {
         joining_ = false;
-        if (got) take(*got);
+        if (got) take(*got, true);
         ask_next();
     }
 
 private:
-    void take(grant const& got)
+    void take(grant const& got, bool in_use)
     {
+        in_use_ = in_use;
         auto const& host = client_.host();
         host.world().note("HAS THE LOCK, fence", host.index(), sim::event::nobody, got.fence);
         lease_ = std::make_shared<granted_lease>(client_, key_, options_, got);
@@ -173,7 +185,7 @@ private:
         co_await asking.ended_by();
         r->asking = nullptr;
         auto const got = acquire.outcome();
-        if (got) self->take(*got);
+        if (got) self->take(*got, !r->limit.told_later);
         auto const why = self->closed_ ? std::make_error_code(std::errc::operation_canceled) : got.code();
         self->end(r, got && !self->closed_ ? std::error_code{} : why);
     }
@@ -228,6 +240,7 @@ private:
     bool releasing_ = false;
     bool joining_ = false;
     bool closed_ = false;
+    bool in_use_ = false;  // a user knows of the hold
 };
 
 /// An operation of a simulated process that one of its threads waits for.
@@ -351,6 +364,7 @@ public:
         if (hold == lease()) queue_->release([](std::error_code) {});
     }
 
+    void begin_use() noexcept override { queue_->begin_use(); }
     void close() noexcept override { queue_->close(); }
     [[nodiscard]] bool closed() const noexcept override { return queue_->closed(); }
 
@@ -466,6 +480,39 @@ public:
         : mutex{of.make_lock(name, std::move(options))}
     {
     }
+};
+
+/// What a `store` of a simulated process has: mutexes.
+class process_locks final : public detail::lock_factory {
+public:
+    explicit process_locks(sim::client& of) : client_{of} {}
+
+    [[nodiscard]] std::shared_ptr<detail::lock_object> make_mutex(std::string_view name, lock_options options) override
+    {
+        return std::make_shared<process_lock>(client_, name, std::move(options));
+    }
+    [[nodiscard]] detail::shared_sides make_shared_mutex(std::string_view /*name*/,
+                                                         lock_options const& /*options*/) override
+    {
+        throw error{errc::misconfigured, "there are mutexes only"};
+    }
+    [[nodiscard]] std::shared_ptr<detail::semaphore_object>
+    make_semaphore(std::string_view /*name*/, std::ptrdiff_t /*max*/, lock_options const& /*options*/) override
+    {
+        throw error{errc::misconfigured, "there are mutexes only"};
+    }
+    [[nodiscard]] lock_stats stats() const override { return {}; }
+    void observe(lock_observer /*f*/) override {}
+    [[nodiscard]] lock_report inspect(std::string_view /*name*/, report_of /*what*/) override
+    {
+        throw detail::no_operators();
+    }
+    bool force_release(std::string_view /*name*/) override { throw detail::no_operators(); }
+    bool request_release(std::string_view /*name*/) override { throw detail::no_operators(); }
+    [[nodiscard]] std::vector<std::string> list(std::string_view /*prefix*/) override { throw detail::no_operators(); }
+
+private:
+    sim::client& client_;
 };
 
 /// The slots of a semaphore in a simulated process.
