@@ -94,7 +94,9 @@ MUTANTS = {
     ),
     "a lock kept for its ttl only": mutant(REDIS, ("rest)", "MUTANT ? first_ttl_ : rest)")),
     "a no counted as a yes": mutant(REDIS, ("refused_.add(", "(MUTANT ? applied_ : refused_).add("), labels="lesson-20"),
-    "min_hold ignored": mutant(REDIS, ("options_->min_hold", "MUTANT ? options_->min_hold * 0 : options_->min_hold")),
+    "min_hold ignored": mutant(
+        REDIS + ZOOKEEPER, ("options_->min_hold", "MUTANT ? options_->min_hold * 0 : options_->min_hold")
+    ),
     "stop_margin ignored": mutant(
         REDIS + SHARED + ZOOKEEPER + MULTI,
         ("options_->stop_margin", "(MUTANT ? options_->stop_margin * 0 : options_->stop_margin)"),

@@ -128,6 +128,7 @@ private:
         auto& victim = r.claims[which];
         victim.ended = std::min(victim.ended, std::max(t, victim.granted));
         victim.stops_by = {};
+        victim.kept_until = {};
         auto const who = "client " + std::to_string(victim.client);
         for (auto const& one : renewals) {
             if (one.claim != which || one.returned <= t) continue;

@@ -7,6 +7,7 @@
 #include "linearizability.hpp"
 #include "liveness.hpp"
 #include "machine.hpp"
+#include "min_hold.hpp"
 #include "permit_idleness.hpp"
 #include "permit_limit.hpp"
 #include "stop_margin.hpp"
@@ -379,6 +380,7 @@ private:
             record_.breach("K1", *b);
         else if (auto const late = stop_margin::breach(claims))
             record_.breach("stop_margin", *late);
+        if (auto const b = min_hold::breach(claims)) record_.breach("min_hold", *b);
         if (!has_permits(shared_.form))
             if (auto const b = fencing::breach(claims)) record_.breach("K2", *b);
         if (shared_.form == zookeeper_form::queue || has_permits(shared_.form)) judge_woken();

@@ -102,6 +102,9 @@ public:
         auto const most = static_cast<std::uint64_t>((options_->ttl / 3).count());
         if (margins.below(3) == 0)
             options_->stop_margin = std::chrono::milliseconds{static_cast<std::int64_t>(1 + margins.below(most))};
+        if (plan_.form == zookeeper_form::queue && margins.below(4) == 0)
+            options_->min_hold = std::chrono::milliseconds{
+                static_cast<std::int64_t>(1 + margins.below(static_cast<std::uint64_t>(options_->ttl.count())))};
         be_born();
     }
 
@@ -375,14 +378,17 @@ private:
     sim::process hold(grant got, std::size_t mine, duration work, shared_key key, bool inherits)
     {
         auto const life = life_;
-        auto const leave_at = me_.present() + work;
+        auto leave_at = me_.present() + work;
         detail::mutex_state owner;
         owner.options = options_;
         granted_waiter in_line{owner};
         detail::lease_state lease;
         lease.begin(got, in_line);
         lease.give(in_line, lease.deadline_for(got.valid_until), nullptr);
-        auto const held = lease.holder();
+        auto held = lease.holder();
+        auto const kept_until =
+            options_->min_hold.count() != 0 ? me_.when(held->since() + options_->min_hold) : time_point{};
+        bool ends_early = false;  // a lease that is kept
         auto const must_stay = [&] { return inherits && !inherited_all(); };
         bool lost = false;
         auto deadline = held->deadline();
@@ -393,8 +399,16 @@ private:
             if (!held->still_held()) break;
             deadline = held->deadline();
             believe(mine, deadline + announcement_margin(options_->ttl) + options_->stop_margin);
-            if (me_.present() >= leave_at && !must_stay()) break;
-            if (!lease.due(me_.now())) continue;
+            if (me_.present() >= leave_at && !must_stay()) {
+                auto const release_at = lease.earliest_release();
+                if (lease.kept() || release_at <= me_.now()) break;
+                note("keeps the lock, fence", got.fence);
+                held->end();
+                ends_early = lease.keep(std::make_shared<detail::hold_state>(), options_, deadline, release_at);
+                held = lease.holder();
+                leave_at = me_.when(release_at);
+            }
+            if (!std::exchange(ends_early, false) && !lease.due(me_.now())) continue;
             lease.ask(lease.ttl());
             auto const asked = begin_call(call::kind::renew, mine);
             auto const extending = store_->extend(key, got.token, lease.ttl());
@@ -451,6 +465,7 @@ private:
             die();
             co_return;
         }
+        if (!lost && held->still_held()) record_.claims[mine].kept_until = kept_until;
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
         auto const giving_back = store_->release(key);
