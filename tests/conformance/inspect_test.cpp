@@ -8,10 +8,16 @@
 #include "support/process.hpp"
 #include "support/shared.hpp"
 
+#include <holdfast/adapters/multi_mutex.hpp>
+#include <holdfast/election.hpp>
+#include <holdfast/semaphore.hpp>
+
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +28,10 @@
 #include <vector>
 
 using namespace std::chrono_literals;
+using holdfast::election;
+using holdfast::leased_permit;
+using holdfast::leased_permits;
+using holdfast::multi_mutex;
 using holdfast::test::child;
 using holdfast::test::eventually;
 using holdfast::test::not_renewed;
@@ -47,6 +57,8 @@ bool shows_token(holdfast::lock_holder const& seen, std::uint64_t token)
     bool const may_differ = std::is_same_v<Store, holdfast::test::redlock_store>;
     return seen.fencing_token == token || (may_differ && seen.fencing_token == 0);
 }
+
+std::string permit_of(std::string const& semaphore, std::size_t slot) { return semaphore + '#' + std::to_string(slot); }
 
 std::string this_host()
 {
@@ -370,6 +382,79 @@ TEMPLATE_TEST_CASE("a list has the names that begin with its prefix and are held
     std::error_code ec;
     CHECK(store.other.list("orders", ec) == names{"orders"});
     CHECK_FALSE(ec);
+}
+
+TEMPLATE_TEST_CASE("the permits that are held are listed and shown, and nothing else of their semaphore", "",
+                   HOLDFAST_BLOCKING_STORES)
+{
+    TestType store;
+    auto client = store.named("shop 7 id=x");
+    typename TestType::semaphore jobs{client, "orders", 3, renewed<TestType>()};
+    {
+        leased_permits const both{jobs, 2};
+        names held;
+        for (std::size_t i = 0; i < 2; ++i) {
+            held.push_back(permit_of("orders", both.slots().at(i)));
+            auto const seen = store.other.holder(held.back());
+            REQUIRE(seen);
+            CHECK(seen->label == label_of<TestType>("shop 7 id=x"));
+            CHECK(seen->host == this_host());
+            CHECK(seen->pid == ::getpid());
+            CHECK(shows_token<TestType>(*seen, both.lease_of(i).fencing_token()));
+            CHECK(seen->since);
+            if constexpr (TestType::keeps_to_ttl) CHECK(seen->remaining.value() > 0ms);
+        }
+        std::sort(held.begin(), held.end());
+        CHECK(store.other.list("orders") == held);
+        CHECK(store.other.list("orders#m").empty());
+        CHECK_FALSE(store.other.holder(permit_of("orders", 3 - both.slots()[0] - both.slots()[1])));
+        CHECK_FALSE(store.other.holder("orders"));
+        CHECK_FALSE(store.other.force_unlock("orders"));
+        CHECK(both.still_held());
+    }
+    CHECK(store.other.list("orders").empty());
+}
+
+TEMPLATE_TEST_CASE("a permit, a term and one of several locks that are broken are lost to their holders", "",
+                   HOLDFAST_BLOCKING_STORES)
+{
+    TestType store;
+    auto const options = renewed<TestType>();
+    typename TestType::semaphore jobs{store.one, "orders", 2, options};
+    typename TestType::mutex lead{store.one, "invoices", options};
+    typename TestType::mutex a{store.one, "a", options};
+    typename TestType::mutex b{store.one, "b", options};
+    multi_mutex both{a, b};
+    std::atomic<int> deposed{0};
+    leased_permit permit{jobs};
+    both.lock();
+    election leader{lead, {.on_deposed = [&] { ++deposed; }, .on_error = holdfast::test::hear, .pause = 1h}};
+    REQUIRE(eventually([&] { return leader.still_leader(); }, 2min));
+    auto const term = leader.term();
+    auto const lost = {permit.lost_token(), both.lease().lost_token(), term.stop_token()};
+    for (auto const& name : {permit_of("orders", permit.slot()), std::string{"b"}, std::string{"invoices"}}) {
+        CAPTURE(name);
+        CHECK(store.other.force_unlock(name));
+        CHECK_FALSE(store.other.holder(name));
+    }
+    CHECK(eventually(
+        [&] {
+            return deposed == 1 &&
+                   std::all_of(lost.begin(), lost.end(), [](auto const& l) { return l.stop_requested(); });
+        },
+        5min));
+    CHECK_FALSE(permit.still_held());
+    CHECK_FALSE(both.lease().still_held());
+    CHECK_FALSE(term.still_held());
+    CHECK(store.one.stats().lost_in_store == 3);
+    std::error_code ec;
+    permit.release(ec);
+    CHECK(ec == holdfast::errc::lease_lost);
+    both.unlock(ec);
+    CHECK(ec == holdfast::errc::lease_lost);
+    for (auto const* const name : {"a", "b", "invoices"}) CHECK(holdfast::test::is_free(store, name));
+    typename TestType::semaphore theirs{store.other, "orders", 2, options};
+    CHECK(leased_permits{theirs, 2, 1min}.owns_permits());
 }
 
 TEMPLATE_TEST_CASE("a name of any bytes is listed, and its holder shown", "", holdfast::test::memory_store,
