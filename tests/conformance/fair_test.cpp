@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Locks that are granted in the order of arrival.
+#include "mostly.hpp"
 #include "sleeper.hpp"
 #include "stores.hpp"
 #include "support/catch.hpp"
@@ -21,6 +22,7 @@ using namespace std::chrono_literals;
 using holdfast::fair_mutex;
 using holdfast::test::contains;
 using holdfast::test::eventually;
+using holdfast::test::mostly;
 using holdfast::test::renewed;
 using holdfast::test::sleeper;
 
@@ -43,16 +45,6 @@ bool wait_there(holdfast::test::zookeeper_store& store, std::size_t count)
     return eventually([&] { return tree.children("/orders").size() == count + 1; });
 }
 #endif
-
-/// Returns: whether `f()`, which is called up to 20 times, was true 12 times. A waiter that is called has its turn for
-/// 50 ms. If the machine lets it wait for longer, it has lost it, and the order is another.
-template <class F>
-bool mostly(F f)
-{
-    int right = 0;
-    for (int wrong = 0; right < 12 && wrong < 9;) ++(f() ? right : wrong);
-    return right == 12;
-}
 
 }  // namespace
 

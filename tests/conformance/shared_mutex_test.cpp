@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A read-write lock is the same on every store.
+#include "mostly.hpp"
+#include "sleeper.hpp"
 #include "stores.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -22,6 +24,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -31,7 +34,9 @@ using holdfast::leased_shared_lock;
 using holdfast::shared_mutex;
 using holdfast::test::child;
 using holdfast::test::eventually;
+using holdfast::test::mostly;
 using holdfast::test::renewed;
+using holdfast::test::sleeper;
 
 namespace {
 
@@ -68,6 +73,39 @@ private:
     std::uint64_t written_ = 0;
     bool good_ = true;
 };
+
+template <class Store>
+constexpr bool is_memory = std::is_base_of_v<holdfast::test::memory_store, Store>;
+template <class Store>
+constexpr bool is_redis = std::is_base_of_v<holdfast::test::on_redis, Store>;
+
+/// Returns: whether each server knows of a writer that waits for "orders"; and of a reader, if there is one. In memory
+/// a waiter is known before it sleeps.
+template <class Store>
+bool wait_there([[maybe_unused]] Store& store, [[maybe_unused]] bool reader)
+{
+    if constexpr (is_memory<Store>) {
+        return true;
+    } else if constexpr (is_redis<Store>) {
+        auto const each_says_one = [&](std::vector<std::string> const& command) {
+            std::vector<holdfast::test::reply> said;
+            if constexpr (requires { store.servers; })
+                said = store.servers.command(command);
+            else
+                said = {store.server.command(command)};
+            return std::all_of(said.begin(), said.end(), [](auto const& one) { return one.integer == 1; });
+        };
+        return eventually([&] {
+            return each_says_one({"ZCARD", "holdfast:queue:{orders}"}) &&
+                   (!reader || each_says_one({"HEXISTS", "holdfast:phase:{orders}", "reader"}));
+        });
+    } else {
+        return eventually([&] {
+            auto const seen = store.one.holder("orders");
+            return seen && seen->waiting == (reader ? 2U : 1U);
+        });
+    }
+}
 
 }  // namespace
 
@@ -249,6 +287,46 @@ TEMPLATE_TEST_CASE("writers that come without end keep no reader out", "", HOLDF
         CHECK(hold.owns_lock());
     }
     done = true;
+}
+
+TEMPLATE_TEST_CASE("when a writer leaves, a reader that waits goes before a writer that came earlier", "",
+                   HOLDFAST_STORES_WITH_READERS)
+{
+    TestType store;
+    constexpr bool in_order = !is_memory<TestType> && !is_redis<TestType>;  // that of arrival
+    auto third = store.another();
+    shared_mutex held{store.one, "orders", renewed<TestType>()};
+    shared_mutex writing{store.other, "orders", renewed<TestType>()};
+    shared_mutex reading{third, "orders", renewed<TestType>()};
+    reading.lock_shared();  // it has connected then
+    reading.unlock_shared();
+    auto const reader_is_first = [&] {
+        std::atomic<int> came{0};
+        int wrote = 0;
+        int read = 0;
+        held.lock();
+        sleeper writer{[&] {
+            std::scoped_lock const hold{writing};
+            wrote = ++came;
+        }};
+        CHECK(writer.sleeps());
+        CHECK(wait_there(store, false));
+        sleeper reader{[&] {
+            std::shared_lock const hold{reading};
+            read = ++came;
+        }};
+        CHECK(reader.sleeps());
+        CHECK(wait_there(store, true));
+        held.unlock();
+        reader.join();
+        writer.join();
+        CHECK(read + wrote == 3);
+        return read == 1;
+    };
+    if (in_order)
+        CHECK_FALSE(reader_is_first());
+    else
+        CHECK(mostly(reader_is_first));
 }
 
 TEMPLATE_TEST_CASE("a reader that is gone keeps no writer out, and a live one beside it does", "[lesson-10]",
