@@ -263,3 +263,13 @@ TEST_CASE("those who take several locks in whatever order do not wait for each o
     for (int i = 0; i < 5; ++i) seats.push_back(of_one_client ? table : table.another_client());
     CHECK(holdfast::test::dine(seats));
 }
+
+TEST_CASE("those who take locks of equal names in several stores do not wait for each other in a circle")
+{
+    auto const stores = GENERATE(2U, 5U);  // in five, all have one name
+    std::vector<holdfast::memory::store> const tables(stores);
+    std::vector<std::vector<store>> seats(5);
+    for (auto& seat : seats)
+        for (auto const& table : tables) seat.push_back(table.another_client());
+    CHECK(holdfast::test::dine(seats));
+}

@@ -139,6 +139,16 @@ TEMPLATE_TEST_CASE("several locks are taken in one order, however they are named
     CHECK(holdfast::test::dine(seats, 20, "orders/"));
 }
 
+TEMPLATE_TEST_CASE("locks of equal names in two stores are taken in one order, however they are named", "",
+                   HOLDFAST_BLOCKING_STORES)
+{
+    TestType store;
+    holdfast::memory::store const memory;
+    std::vector<holdfast::store> const first{store.one, memory};
+    std::vector<holdfast::store> const second{store.other, memory.another_client()};
+    CHECK(holdfast::test::dine({first, second, first, second, first}, 50, "orders/"));
+}
+
 TEMPLATE_TEST_CASE("several locks get on with std::scoped_lock of the same ones", "", HOLDFAST_BLOCKING_STORES)
 {
     using mutex = typename TestType::mutex;

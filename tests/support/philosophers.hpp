@@ -21,8 +21,9 @@
 namespace holdfast::test {
 
 /// Effects: for each of `seats`, a thread takes two or three of five locks, in any order, `meals` times. The locks of a
-/// seat are its own objects; their names begin with `prefix`. Returns: whether no lock was held by two.
-inline bool dine(std::vector<store> const& seats, int meals = 200, std::string_view prefix = "fork-")
+/// seat are its own objects; their names begin with `prefix`. If a seat has several stores, the locks are in one after
+/// the other of them, and those of the same round have the same name. Returns: whether no lock was held by two.
+inline bool dine(std::vector<std::vector<store>> const& seats, int meals = 200, std::string_view prefix = "fork-")
 {
     constexpr std::size_t forks = 5;
     std::array<std::atomic<int>, forks> inside{};
@@ -32,9 +33,10 @@ inline bool dine(std::vector<store> const& seats, int meals = 200, std::string_v
         philosophers.emplace_back([&, seat] {
             std::mt19937 chance{static_cast<unsigned>(seat)};
             std::deque<mutex> own;
+            auto const& stores = seats[seat];
             for (std::size_t i = 0; i < forks; ++i)
                 own.emplace_back(
-                    seats[seat], std::string{prefix} + std::to_string(i),
+                    stores[i % stores.size()], std::string{prefix} + std::to_string(i / stores.size()),
                     lock_options{.ttl = std::chrono::hours{1}, .unavailable_after = std::chrono::minutes{5}});
             for (int meal = 0; meal < meals; ++meal) {
                 std::array<std::size_t, forks> order{0, 1, 2, 3, 4};
@@ -51,6 +53,14 @@ inline bool dine(std::vector<store> const& seats, int meals = 200, std::string_v
         });
     philosophers.clear();
     return alone;
+}
+
+/// The same, with one store for each seat.
+inline bool dine(std::vector<store> const& seats, int meals = 200, std::string_view prefix = "fork-")
+{
+    std::vector<std::vector<store>> each;
+    for (auto const& one : seats) each.push_back({one});
+    return dine(each, meals, prefix);
 }
 
 }  // namespace holdfast::test
