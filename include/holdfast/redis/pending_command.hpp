@@ -72,6 +72,18 @@ struct pending_command {
         return true;
     }
 
+    /// Effects: prepares it to be asked again after `why`: alone, or with less in it.
+    void ask_in_another_form(std::error_code why) noexcept
+    {
+        written = {};
+        what.together = 1;
+        what.also = nullptr;
+        if (in_company && script_forms::about_one(why))
+            alone = true;
+        else if (script_forms::refuses_more(what, why))
+            what.refuse_next();
+    }
+
     /// Returns: whether it was asked for together with others, and is not the first of them.
     [[nodiscard]] bool follows() const noexcept { return in_company && what.together == 1; }
 

@@ -190,13 +190,7 @@ public:
         // Sent once more, a roll-back would delete what a later request of its token gets: who asked gives it back.
         bool const too_late = a.error && e.releases() && !e.whom && asked_again(e.what.token, sent_, ready_, waiting_);
         if (again) {
-            e.written = {};
-            e.what.together = 1;
-            e.what.also = nullptr;
-            if (e.in_company && script_forms::about_one(a.error))
-                e.alone = true;
-            else if (script_forms::refuses_more(e.what, a.error))
-                e.what.refuse_next();
+            e.ask_in_another_form(a.error);
             // mutant: a refused roll-back sent again after the next acquire
             if ((e.wanted(now) || e.what.what == command::verb::leave) && !too_late) prepare(one, now);
             return nullptr;
