@@ -135,6 +135,8 @@ public:
     std::atomic<bool> serves{false};        ///< it wants to be served
     std::atomic<int> served{0};             ///< how often it was served
     std::atomic<bool> keeps_server{false};  ///< who serves it does not return
+    std::atomic<int> unfinished{0};         ///< how often it has to be called before nothing is left to finish
+    std::atomic<int> finished{0};           ///< how often it was called for that
     std::atomic<int> broken{0};             ///< how often what `operation` says was not kept to
     std::atomic<bool> start_throws{false};  ///< no acquire can be started
     std::function<void()> when_started{};   ///< called in the start of an acquire
@@ -192,6 +194,12 @@ public:
         ::poll(&one, 1, -1);
         while (keeps_server) std::this_thread::sleep_for(std::chrono::milliseconds{1});
         return true;
+    }
+
+    bool finish() override
+    {
+        ++finished;
+        return unfinished != 0 && --unfinished != 0;
     }
 
     [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,

@@ -328,6 +328,41 @@ TEST_CASE("an operation that may wait is served after a moment, unless it has en
     CHECK_FALSE(eventually([&] { return k.store->served > when_ended; }, 150ms));
 }
 
+TEST_CASE("what is left to the store is finished step by step, with pauses, and served meanwhile")
+{
+    thread_of_a_client k;
+    k.store->serves = true;
+    k.store->unfinished = 3;
+    bool const started = GENERATE(true, false);
+    if (started) k->ensure_running();
+    auto const begun = boot_clock::now();
+    for (int i = 0; i < 5; ++i) k->finish_later();
+    k->ensure_running();
+    CHECK(eventually([&] { return k.store->finished == 1; }));
+    CHECK(boot_clock::now() - begun >= 400ms);
+    CHECK(eventually([&] { return k.store->served > 0; }));
+    CHECK(eventually([&] { return k.store->finished == 3; }));
+    CHECK(boot_clock::now() - begun >= 1200ms);
+    REQUIRE(caught_up(*k));
+    auto const when_done = k.store->served.load();
+    CHECK_FALSE(eventually([&] { return k.store->finished > 3 || k.store->served > when_done; }, 1s));
+    k->finish_later();  // something new
+    CHECK(eventually([&] { return k.store->finished == 4; }));
+}
+
+TEST_CASE("the end of a renewer does not wait until the store has nothing left to finish")
+{
+    auto k = std::make_unique<thread_of_a_client>();
+    auto const store = k->store;
+    store->serves = GENERATE(true, false);
+    store->unfinished = 1'000'000;
+    (*k)->ensure_running();
+    (*k)->finish_later();
+    CHECK(eventually([&] { return store->finished > 0; }));
+    k.reset();
+    CHECK(store->unfinished > 0);
+}
+
 TEST_CASE("more than one batch of things that are due are all called")
 {
     thread_of_a_client k;

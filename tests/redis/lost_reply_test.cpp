@@ -210,12 +210,14 @@ TEST_CASE(
 {
     constexpr auto operation_timeout = 8s;  // as long as the machine may stand still while the other lock is taken
     faulty f{operation_timeout};
-    f.way.swallow_next_reply({.matches = containing("orders"), .times = 2});
+    f.way.swallow_next_reply({.matches = containing("orders"), .then = aftermath::refuse});
     mutex m{f.redis, "orders", {.ttl = 1h}};
     CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
     std::this_thread::sleep_for(operation_timeout + 100ms);
+    CHECK(exists(f.server, "orders"));
     auto const connections = f.way.connections();
     f.way.delay(0us, 500ms);
+    f.way.pass();
     mutex other{f.redis, "invoices", {.ttl = 1h}};
     std::stop_source stop;
     auto locking = std::async(std::launch::async, [&] { return other.lock(stop.get_token()); });

@@ -583,6 +583,63 @@ TEST_CASE("releases that the server refuses for now are tried one by one, and al
     CHECK(l.written() == "acquire9");
 }
 
+TEST_CASE("a node that may not have got a release has something to finish until it has answered it")
+{
+    line l;
+    ear e;
+    CHECK_FALSE(l.pipeline.unfinished());
+    l.connect();
+    REQUIRE_FALSE(l.send(verb::acquire, 1, &e));
+    REQUIRE_FALSE(l.send(verb::release, 2, &e));
+    CHECK(l.written() == "acquire1 release2");
+    CHECK_FALSE(l.pipeline.unfinished());  // a listener waits
+    l.pipeline.forget(e);
+    CHECK(l.pipeline.unfinished());
+    l.answer_with(yes());
+    CHECK_FALSE(l.pipeline.finish(l.now));  // its answer may be on the way
+    CHECK(l.pipeline.unfinished());
+    l.now += 100ms;
+    CHECK(l.pipeline.finish(l.now));
+    l.answer_with(yes());
+    CHECK_FALSE(l.pipeline.finish(l.now));
+    CHECK_FALSE(l.pipeline.unfinished());
+
+    REQUIRE_FALSE(l.send(verb::release, 3, nullptr));
+    CHECK(l.written() == "release3");
+    CHECK(l.pipeline.unfinished());
+    l.down();
+    CHECK(l.pipeline.finish(l.now));
+    CHECK(l.written().empty());
+    l.connect();
+    CHECK(l.written() == "release3");
+    l.now += 100ms;
+    CHECK(l.pipeline.finish(l.now));
+    CHECK(l.written().empty());  // it is under way
+    l.answer_with(failed(errc::loading));
+    CHECK(l.written().empty());
+    CHECK(l.pipeline.finish(l.now));
+    CHECK(l.written() == "release3");
+    l.answer_with(no());
+    CHECK_FALSE(l.pipeline.finish(l.now));
+    CHECK_FALSE(l.pipeline.unfinished());
+}
+
+TEST_CASE("a node has nothing to finish any more when the key of an unsent release has expired")
+{
+    line l;
+    ear e;
+    l.connect();
+    REQUIRE_FALSE(l.send(verb::acquire, 1, &e));
+    CHECK(l.written() == "acquire1");
+    l.down();
+    CHECK(l.pipeline.finish(l.now));
+    l.now += 29s;
+    CHECK(l.pipeline.finish(l.now));
+    l.now += 2s;
+    CHECK_FALSE(l.pipeline.finish(l.now));
+    CHECK_FALSE(l.pipeline.unfinished());
+}
+
 TEST_CASE("a release that is refused for good is not repeated")
 {
     connected_line l;

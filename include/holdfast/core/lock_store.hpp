@@ -182,6 +182,13 @@ public:
     /// Effects: notes that the client's own thread serves no more until it calls `serve` again.
     virtual void rest() noexcept {}
 
+    /// Effects: keeps `f`, and calls it when an operation has ended and the store has to go on with something that no
+    /// caller waits for, until `finish` says that nothing is left. `f` may be called with the store's locks held.
+    virtual void on_unfinished(std::function<void()> /*f*/) {}  // NOLINT(performance-unnecessary-value-param): as below
+    /// Effects: goes on with that. Returns: whether something is left; then the client's own thread, which calls this,
+    /// serves, and calls it again after a pause.
+    virtual bool finish() { return false; }
+
     /// Effects: keeps `f`, and calls it with no lock held when the store learns by itself that leases have ended. The
     /// leases are then checked at once, not when their renewal is due.
     virtual void on_loss(std::function<void()> /*f*/) {}  // NOLINT(performance-unnecessary-value-param): others keep it

@@ -44,6 +44,9 @@ public:
         parts().store->on_loss([of = std::weak_ptr{parts().renews}] {
             if (auto const one = of.lock()) one->alarm();
         });
+        parts().store->on_unfinished([of = std::weak_ptr{parts().renews}] {
+            if (auto const one = of.lock()) one->finish_later();
+        });
     }
     ~client_context() override { parts().renews->end(); }
 

@@ -24,6 +24,7 @@
 #include <holdfast/redis/server_status.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -136,6 +137,16 @@ public:
     }
 
     void rest() noexcept override { service_.rest(); }
+
+    void on_unfinished(std::function<void()> f) override
+    {
+        for (auto const& one : shards_) one->on_unfinished(f);
+    }
+
+    bool finish() override
+    {
+        return std::count_if(shards_.begin(), shards_.end(), [](auto const& one) { return one->finish(); }) != 0;
+    }
 
     [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override
     {

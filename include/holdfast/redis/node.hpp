@@ -39,7 +39,7 @@ public:
     void name_holder(std::string_view text) noexcept { holder_ = text; }
 
     /// Effects: see `transport`. A roll-back makes no connection: what was in flight when the last one broke is rolled
-    /// back over the next one in any case.
+    /// back over the next one in any case, which `finish` makes.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
         node_reach now_is{.why_not = errc::cannot_connect};
@@ -62,6 +62,22 @@ public:
     void refused(owner_token const& token) noexcept { pipeline_.refused(token); }
     void forget(listener& whom) noexcept { pipeline_.forget(whom); }
     void leave_if_refused(listener const& whom) noexcept { pipeline_.leave_if_refused(whom); }
+
+    /// Returns: whether it may not have got a release yet that no operation waits for.
+    [[nodiscard]] bool unfinished() const noexcept { return pipeline_.unfinished(); }
+
+    /// Effects: sends such a release again, over the next connection if there is none. It is the connection that a call
+    /// for another lock would make. Returns: whether such a release is late or not under way.
+    bool finish(boot_clock::time_point now) noexcept
+    try {
+        if (!unfinished()) return false;
+        bool const left = pipeline_.finish(now);
+        if (left && !up()) static_cast<void>(connect(now));
+        write_ready(now);
+        return left;
+    } catch (std::bad_alloc const&) {
+        return true;
+    }
 
     /// Effects: gives up a connection that no longer answers in time. A quorum that decides without this node does not
     /// wait long enough to notice.

@@ -173,6 +173,17 @@ private:
     pending_commands free_;
 };
 
+/// What was not answered in this time is late, also if it comes from another continent.
+inline constexpr std::chrono::milliseconds usual_answer{100};
+
+/// Returns: whether one of the lists has a release of `by` or before whose answer no listener waits for.
+template <class... Lists>
+[[nodiscard]] bool any_unheard(boot_clock::time_point by, Lists const&... lists) noexcept
+{
+    auto const unheard = [&](pending_command const& e) { return e.releases() && !e.whom && e.since <= by; };
+    return (std::any_of(lists.begin(), lists.end(), unheard) || ...);
+}
+
 /// Returns: whether one of the lists has a command for `token` whose sender will release the token itself: an
 /// extension, which comes from the holder, or another command, not a release, whose answer an operation waits for.
 template <class... Lists>

@@ -80,6 +80,7 @@ public:
         auto one = spare_.make({.what = c, .whom = whom, .since = now});
         if (whom) listener_link::set(*whom, node_, &one.front());
         if (releases) retries_.drop(c.token);
+        unheard_ = unheard_ || (releases && !whom);
         if (!connected_ || (one.front().acquires() && now_is.undecided))
             waiting_.splice(waiting_.end(), one);
         else
@@ -93,6 +94,7 @@ public:
         auto* const e = pending_command::of(whom, node_);
         if (!e) return;
         e->let_go(node_);
+        unheard_ = unheard_ || e->releases();
         if (e->on_the_wire() || e->releases()) return;
         for (auto* some : {&waiting_, &ready_}) some->remove_if([e](auto const& one) { return &one == e; });
     }
@@ -230,22 +232,28 @@ public:
 
     /// Returns: a listener that gets no answer, and why.
     [[nodiscard]] failed_commands::failure next_failure() noexcept { return failed_.next(node_); }
-
     /// Returns: whether a renewal may ask, over this connection, for the node's vote for `token`, which lacks it.
     [[nodiscard]] bool may_reacquire(owner_token const& token) const noexcept
     {
         return connected_ && ledger_.may_reacquire(token);
     }
-
     /// Returns: whether the connection must be ended because the node no longer answers in time.
     [[nodiscard]] bool stopped(boot_clock::time_point now) const noexcept
     {
         return connected_ && !sent_.empty() && pulse_.stopped(sent_.front().written, now);
     }
-
     /// Returns: whether a command waits for an answer, or to be sent.
     [[nodiscard]] bool busy() const noexcept { return !sent_.empty() || !ready_.empty() || !waiting_.empty(); }
-
+    /// Returns: whether the node may not have got a release yet whose answer no listener waits for.
+    [[nodiscard]] bool unfinished() const noexcept { return unheard_ || retries_.size() != 0; }
+    /// Effects: one that was refused for now is to be written again. Returns: whether one is late or not under way.
+    [[nodiscard]] bool finish(boot_clock::time_point now) noexcept
+    {
+        auto const unheard = [&](auto by) { return any_unheard(by, sent_, ready_, waiting_); };
+        retries_.take(connected_ && !unheard(now) ? 1 : 0, ready_, now);  // what has expired is dropped in any case
+        unheard_ = unheard(now);
+        return retries_.size() != 0 || unheard(now - usual_answer);
+    }
     /// Returns: whether something on the wire must not arrive after the connection is given up. An acquire is rolled
     /// back over the next connection; one that arrived after that would leave a lock that no client knows of.
     [[nodiscard]] bool harmful_later() const noexcept
@@ -286,6 +294,7 @@ private:
     spare_commands spare_;
     release_retries retries_;
     vote_ledger ledger_;
+    bool unheard_ = false;  // there may be a release whose answer no listener waits for
 };
 
 }  // namespace holdfast::redis

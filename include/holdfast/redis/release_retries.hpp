@@ -26,6 +26,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | ahead of a command that asks for a vote                       | one: it may be refused again |
 /// | after a yes or no to such a command                           | one |
 /// | after a yes or no to a release                                | all |
+/// | after a pause, if no such release is under way                | one; without a connection, one is made |
 class release_retries {
 public:
     static constexpr std::size_t most = 1024;

@@ -17,11 +17,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
@@ -114,8 +116,28 @@ public:
 
     void begin(running& one, completion& done) override { reactor_.begin(one, done); }
     void updated(running& one) noexcept override { reactor_.updated(one); }
-    void ended(running& one) noexcept override { reactor_.ended(one); }
-    void abandon(running& one) noexcept override { reactor_.abandon(one); }
+    void ended(running& one) noexcept override
+    {
+        reactor_.ended(one);
+        tell_unfinished();
+    }
+    void abandon(running& one) noexcept override
+    {
+        reactor_.abandon(one);
+        tell_unfinished();
+    }
+
+    /// Effects: calls `f`, with the lock held, when an operation ends and `finish` has something to do. Set before use.
+    void on_unfinished(std::function<void()> f) { on_unfinished_ = std::move(f); }
+
+    /// Effects: as `transport::finish`, called without the lock; what is under way is looked at later.
+    bool finish()
+    {
+        std::scoped_lock guard{*this};
+        bool const left = transport::finish();
+        if (!left) tell_unfinished();
+        return left;
+    }
 
     [[nodiscard]] io::reactor& reactor() noexcept { return reactor_; }
 
@@ -170,6 +192,11 @@ private:
 
     void on_lost(unsigned n, boot_clock::time_point now) noexcept override { servers_[n]->releases.follow(now); }
 
+    void tell_unfinished() const noexcept
+    {
+        if (unfinished() && on_unfinished_) on_unfinished_();
+    }
+
     /// Effects: notes why the node has no vote, unless it has one.
     void note_vote(unsigned n, std::error_code why) noexcept
     {
@@ -211,6 +238,7 @@ private:
     identities identities_;
     std::vector<std::unique_ptr<server>> servers_;
     std::atomic<std::uint64_t> seed_;
+    std::function<void()> on_unfinished_;
 };
 
 }  // namespace holdfast::redis

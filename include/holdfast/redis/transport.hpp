@@ -178,7 +178,6 @@ public:
     }
 
     void leave(waiter_id const& w) noexcept { inbox_.leave(w); }
-
     /// Returns: whether any node calls waiters now.
     [[nodiscard]] bool calls() const noexcept { return inbox_.works(); }
     /// Returns: whether this node does.
@@ -190,7 +189,6 @@ public:
     {
         return nodes_[n].commands->queues() && !inbox_.refused(n);
     }
-
     /// Returns: the place in a queue of one that came then; 0 if no clock of a server is known.
     [[nodiscard]] std::int64_t score(boot_clock::time_point entered) const noexcept
     {
@@ -203,6 +201,18 @@ public:
     /// most ahead, as that server was down, would come before all others by the difference, again and again.
     /// Source: Lamport's logical clocks: who sees a later time than his own sets his clock.
     void saw(std::int64_t score) noexcept { votes_.heard(score, now()); }  // mutant: a later place of another forgotten
+
+    /// Returns: whether a node may not have got a release yet that no operation waits for.
+    [[nodiscard]] bool unfinished() const noexcept
+    {
+        return std::any_of(nodes_.begin(), nodes_.end(), [](way const& one) { return one.commands->unfinished(); });
+    }
+    /// Effects: sends it again. Returns: whether one is late or not under way.
+    bool finish() noexcept
+    {
+        auto const left = [at = now()](way const& one) { return one.commands->finish(at); };
+        return std::count_if(nodes_.begin(), nodes_.end(), left) != 0;
+    }
 
 protected:
     /// `inbox_number`: no other client has it.
