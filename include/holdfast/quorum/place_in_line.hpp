@@ -85,7 +85,7 @@ private:
     }
 
     node_set nodes_;
-    boot_clock::duration look_ = first_look;
+    boot_clock::duration look_ = first_look;  // mutant: a waiter that is not called looks late
     boot_clock::duration after_minority_ = first_after_minority;
     boot_clock::duration for_the_rest_ = first_for_the_rest;
 };

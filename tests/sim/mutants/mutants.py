@@ -172,6 +172,7 @@ MUTANTS = {
     ),
     "a later place of another forgotten": mutant(LINE_OF, ("votes_.heard", "if (!MUTANT) votes_.heard")),
     "a try that overtakes": mutant(LINE_OF, ("options.fair", "options.fair && !MUTANT")),
+    "a waiter that is not called looks late": mutant(LINE_OF, ("= first_look", "= (MUTANT ? 10 : 1) * first_look")),
     "a release that calls everybody": mutant(LINE_OF, "if (MUTANT) continue; LINE"),
     # Who may vote.
     "no restart guard": mutant(REDIS, ("if (", "if (!MUTANT && ")),

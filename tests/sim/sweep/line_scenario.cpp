@@ -106,7 +106,8 @@ private:
     static constexpr std::chrono::milliseconds ttl_of_victims{100};  ///< what it asked for last may be granted to it
     /// Of a waiter that is as far away as they are here.
     [[nodiscard]] duration reservation() const { return 60ms + 6 * farther_; }
-    static constexpr duration longest_look = 1000ms;
+    /// Until a waiter that no server calls looks by itself, see `place_in_line`.
+    static constexpr duration first_look = 250ms;
     static constexpr unsigned rounds = 6;
     /// From then on nothing goes wrong, and no client stands still. All that live want the lock once more.
     static constexpr duration peace = 3 * ttl;
@@ -397,12 +398,15 @@ private:
     }
 
     /// While one waits the lock is free for no longer than a reservation; where messages are lost or a waiter hangs, no
-    /// longer than their reservations and until the next look.
+    /// longer than their reservations and until the next look. Each look finds another lease than the one before, so
+    /// looks do not become rarer than the first. One that finds the lock free has the first in the queue called. If
+    /// that call is lost, too, the one that looked comes again when the reservation is over; but if it is gone by then,
+    /// others look only when it is their time.
     void judge_idleness()
     {
         auto const most_for = [this](turn const& t) {
             if (late_) return (anybody_down() ? 2 : 1) * late_idle;
-            return peaceful(t) ? arrival() + reservation() : arrival() + (1 + hung_) * reservation() + 2 * longest_look;
+            return peaceful(t) ? arrival() + reservation() : arrival() + (1 + hung_) * reservation() + 2 * first_look;
         };
         // Since when one has waited that has no turn before this one, whoever gets it: a newcomer does not make up for
         // a call that was lost.
@@ -418,7 +422,7 @@ private:
             for (auto const& p : polled_)
                 if (p.granted < t.granted) free_since = std::max(free_since, p.over());
             auto const since = std::max(free_since, waited_since[i]);
-            auto const unheard = i > 0 && vanished_[i - 1] ? longest_look : duration{};
+            auto const unheard = i > 0 && vanished_[i - 1] ? first_look : duration{};
             bool const dead_has_it = std::any_of(struck_.begin(), struck_.end(), [&](time_point at) {
                 return at <= t.granted && at + 2 * ttl_of_victims > since;
             });
