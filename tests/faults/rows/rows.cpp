@@ -113,7 +113,7 @@ std::vector<row> const& all_rows()
          kept, crowds::go},
         {"crowds_redlock", "the same of five masters", kept, crowds::go, redlock},
         {"line",
-         "while waiters and holders are killed and stopped, the server stopped and emptied: each that lives gets the lock, who only polls, too; K1, K2, K3, K7",
+         "while waiters and holders are killed and stopped, the server stopped and emptied: each that lives gets the lock, who only polls, too; K1 to K5, K7",
          reserved, line::go},
         {"line_redlock", "the same of five masters, of which no two clocks agree", reserved, line::go, redlock},
         {"line_fair", "the same of one Redis and fair locks", reserved, line::fair},
