@@ -514,6 +514,50 @@ TEST_CASE("a simulated node keeps the waiters of a lock as a real server does")
     CHECK(reserved > 50);
 }
 
+TEST_CASE("scripts that do not serve waiters in turn are told from the shipped ones")
+{
+    struct fault {
+        std::string text;
+        std::string instead;
+    };
+    auto const broken = GENERATE(fault{"  if refused then left = reservation end", "  refused = false"},  // grants
+                                 fault{"until told > 0 or left == 0", "until true"},        // stops at one that is gone
+                                 fault{"until told > 0 or left == 0", "until left == 0"});  // calls everybody
+    auto const key = std::make_shared<redis::lock_keys const>("orders");
+    auto const command = [&](verb what, std::uint64_t token) {
+        return redis::command{.what = what, .keys = key, .token = owner_token::from_bits(token, token), .ttl = 10min};
+    };
+    for (bool const as_shipped : {true, false}) {
+        pair both;
+        test::connection inbox{both.server().port()};
+        inbox({"SUBSCRIBE", "holdfast:wake:0000000000000abc"});
+        if (!as_shipped)
+            both.to_server().break_scripts(
+                broken.text, broken.instead + std::string(broken.text.size() - broken.instead.size(), ' '));
+        auto const begin = static_cast<std::int64_t>(both.node().time(pair::now()).count());
+        auto const waits = [&](std::uint64_t number, std::uint64_t inbox_number) {
+            auto c = command(verb::acquire, number);
+            c.waiter = {.inbox = inbox_number, .number = number, .reserve = 1s};
+            c.score = begin + static_cast<std::int64_t>(number);
+            return c;
+        };
+        // Two that are gone are ahead of two that hear. Another does not get the lock, but the first of these.
+        std::array const steps{command(verb::acquire, 1), waits(2, 0xdef),       waits(3, 0xdef),
+                               waits(4, pair::heard),     waits(5, pair::heard), command(verb::release, 1),
+                               command(verb::acquire, 6), waits(4, pair::heard)};
+        bool same = true;
+        // No reservation ends between two clocks that are not quite the same.
+        for (auto since = pair::now(); same; since = pair::now()) {
+            both.forget_fences();
+            for (auto const& one : steps) same = both.agree(one) && same;
+            if (pair::now() - since < 500ms) break;
+            same = true;
+        }
+        INFO(broken.instead);
+        CHECK(same == as_shipped);
+    }
+}
+
 TEST_CASE("a simulated node takes several locks together as a real server does: all or none")
 {
     pair both;
