@@ -8,9 +8,13 @@
 #include "support/connection.hpp"
 #include "support/eventually.hpp"
 #include "support/first_waiter.hpp"
+#include "support/process.hpp"
 #include "support/proxy.hpp"
+#include "support/shared.hpp"
 
 #include <holdfast/redis.hpp>
+
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -38,6 +42,41 @@ namespace {
 
 /// Options with which nothing but a message wakes a waiter within the time of a test.
 holdfast::lock_options patient() { return {.ttl = 1h, .retry = {.most = 1h}}; }
+
+/// Returns: how often a waiter that is not called may have looked in a time: after 1/8, 1/4, 1/2 s … at the earliest.
+int looks_within(boot_clock::duration time)
+{
+    auto count = 0;
+    for (boot_clock::duration pause = 125ms, waited = pause; waited <= time; waited += pause *= 2) ++count;
+    return count;
+}
+
+/// What a process that rests says of itself.
+struct rest {
+    std::atomic<bool> begins{false};
+    std::atomic<long> sleeps{0};  ///< how often its threads waited for something meanwhile
+    std::atomic<boot_clock::rep> took{0};
+
+    /// Returns: whether it was told to begin, and has rested.
+    bool go()
+    {
+        if (!eventually([&] { return begins.load(); }, 5min)) return false;
+        auto const begun = boot_clock::now();
+        auto const before = sleeps_so_far();
+        std::this_thread::sleep_for(3s);
+        sleeps = sleeps_so_far() - before;
+        took = (boot_clock::now() - begun).count();
+        return true;
+    }
+
+private:
+    static long sleeps_so_far()
+    {
+        ::rusage used{};
+        ::getrusage(RUSAGE_SELF, &used);
+        return used.ru_nvcsw;
+    }
+};
 
 }  // namespace
 
@@ -101,13 +140,8 @@ TEST_CASE("a waiter asks once when it comes, once when it is subscribed, and the
     auto const asked = [&] { return lock_requests(server) - before; };
     CHECK(eventually([&] { return asked() >= 2; }));
     std::this_thread::sleep_for(1s);
-    auto const most = [&] {
-        auto later = 0;  // after 1/8, 1/4, 1/2 s … at the earliest
-        for (boot_clock::duration pause = 125ms, waited = pause; waited <= boot_clock::now() - begun;
-             waited += pause *= 2)
-            ++later;
-        return 4 + later;  // EVALSHA twice, EVAL where the script was unknown
-    };
+    // EVALSHA twice, EVAL where the script was unknown.
+    auto const most = [&] { return 4 + looks_within(boot_clock::now() - begun); };
     auto const did = asked();
     CHECK(did <= most());
     stop.request_stop();
@@ -356,6 +390,42 @@ TEST_CASE("without handoffs every section asks the server")
         });
     all.clear();
     CHECK(lock_requests(server) - before >= 40);
+}
+
+TEST_CASE("a process that has a lock or waits for one wakes for renewals and looks and for nothing else")
+{
+    constexpr int for_each = 4;  // its timer, the answer, and as many for threads that meet
+    constexpr int beside = 8;
+    constexpr std::chrono::milliseconds ttl = 3s;
+    redis_server server;
+    server.command({"SET", "orders", "of another client", "PX", "3600000"});
+    holdfast::test::shared<rest> const holds;
+    holdfast::test::shared<rest> const waits;
+    auto holder = holdfast::test::child::fork([&] {
+        client redis{server.url(), {.operation_timeout = ttl / 2, .connect_timeout = 1min}};
+        mutex m{redis, "stock", {.ttl = ttl}};
+        m.lock();
+        return holds->go() ? 0 : 1;
+    });
+    auto waiter = holdfast::test::child::fork([&] {
+        client redis{server.url(), unhurried()};
+        mutex m{redis, "orders", patient()};
+        std::stop_source stop;
+        std::jthread const waiting{[&] { static_cast<void>(m.lock(stop.get_token())); }};
+        bool const rested = waits->go();
+        stop.request_stop();
+        return rested ? 0 : 1;
+    });
+    CHECK(eventually([&] { return holdfast::test::exists(server, "stock") && waiters(server) == 1; }, 5min));
+    holds->begins = waits->begins = true;
+    CHECK(holder.wait() == 0);
+    CHECK(waiter.wait() == 0);
+    CAPTURE(holds->sleeps.load(), holds->took.load(), waits->sleeps.load(), waits->took.load());
+    auto const renewals = 1 + boot_clock::duration{holds->took} / (ttl / 3 - ttl / 64);
+    CHECK(holds->sleeps <= for_each * renewals + beside);
+    auto const looks = 1 + looks_within(boot_clock::duration{waits->took});
+    CHECK(waits->sleeps <= for_each * looks + beside);
+    CHECK(holds->sleeps > 0);
 }
 
 TEST_CASE("an uncontended lock costs two requests and no subscription", "[lesson-12]")
