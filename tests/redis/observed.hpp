@@ -35,15 +35,26 @@ inline bool exists(redis_server& server, std::string const& key)
     return server.command({"EXISTS", key}).integer == 1;
 }
 
-/// Returns: how often the server has run `command` since it was started or `CONFIG RESETSTAT`.
-inline long calls(redis_server& server, std::string const& command)
+/// Returns: the number after `field` in what `INFO` has answered; 0 if there is none.
+inline long number_after(std::string const& field, std::string const& info)
 {
-    auto const info = server.command({"INFO", "commandstats"}).text;
-    auto const field = "cmdstat_" + command + ":calls=";
     auto const at = info.find(field);
     long n = 0;
     if (at != std::string::npos) std::from_chars(info.data() + at + field.size(), info.data() + info.size(), n);
     return n;
+}
+
+/// Returns: how often the server has run `command` since it was started or `CONFIG RESETSTAT`.
+inline long calls(redis_server& server, std::string const& command)
+{
+    return number_after("cmdstat_" + command + ":calls=", server.command({"INFO", "commandstats"}).text);
+}
+
+/// Returns: how often the server has read from a connection since then, without what `INFO` itself took.
+inline long reads(redis_server& server)
+{
+    auto const info = server.command({"INFO", "everything"}).text;
+    return number_after("total_reads_processed:", info) - number_after("cmdstat_info:calls=", info);
 }
 
 /// Returns: how many attempts to take a lock, releases and renewals the server has seen.
