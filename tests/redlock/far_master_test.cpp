@@ -2,6 +2,7 @@
 //
 // A master that always answers when the others have decided: it is connected to, and learns the scripts, all the same,
 // so it counts when another fails.
+#include "masters.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
@@ -31,14 +32,15 @@ struct far_master {
     proxy way{servers[2].port()};
     masters client;
 
-    explicit far_master(masters_options options = {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms})
-        : client{delayed(), options}
+    explicit far_master(masters_options options = {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms},
+                        std::chrono::milliseconds each_way = 50ms)
+        : client{delayed(each_way), options}
     {
     }
 
-    std::vector<std::string> delayed()
+    std::vector<std::string> delayed(std::chrono::milliseconds each_way)
     {
-        way.delay(50ms, 50ms);
+        way.delay(each_way, each_way);
         return {servers[0].url(), servers[1].url(), way.url()};
     }
 
@@ -108,4 +110,42 @@ TEST_CASE("who no longer waits has left the queue of a master that is farther aw
     CHECK(eventually([&] { return waiting() == 0; }));
     for (auto& server : three.servers)
         CHECK(eventually([&] { return server.command({"ZCARD", "holdfast:queue:{orders}"}).integer == 0; }));
+}
+
+TEST_CASE("a lock is kept for a waiter by the time that its way to the farthest master takes")
+{
+    struct expected {
+        std::chrono::milliseconds each_way;
+        long least;  // 50 ms, and three times the way there and back, of which 66 ms count at most
+        long most;
+    };
+    auto const [each_way, least, most] =
+        GENERATE(expected{0ms, 50, 109}, expected{10ms, 110, 247}, expected{50ms, 248, 248});
+    far_master three{{.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}, each_way};
+    masters another{three.servers.urls(), {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    mutex other{another, "orders", {.ttl = 1h}};
+    REQUIRE(holdfast::test::lock_on_all(three.servers, other, "orders"));
+    mutex held{three.client, "orders", {.ttl = 1h}};
+    // A waiter says it in digits 17 to 20, in milliseconds, when it comes.
+    auto const reserved = [&] {
+        std::stop_source stop;
+        std::jthread const waiter{[&] { static_cast<void>(held.lock(stop.get_token())); }};
+        std::string who;
+        bool const there = eventually([&] {
+            auto const all = three.servers[0].command({"ZRANGE", "holdfast:queue:{orders}", "0", "-1"}).elements;
+            if (!all.empty()) who = all.front().text;
+            return !who.empty();
+        });
+        stop.request_stop();
+        return there ? std::stol(who.substr(16, 4), nullptr, 16) : 0;
+    };
+    // What counts is the fastest answer so far of each master that has answered: the first waiters may not know it.
+    long last = 0;
+    bool const right = eventually([&, from = least, to = most] {
+        last = reserved();
+        return last >= from && last <= to;
+    });
+    CAPTURE(least, last, most);
+    CHECK(right);
+    other.unlock();
 }
