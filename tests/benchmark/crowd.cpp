@@ -56,7 +56,7 @@ void measure(run_options const& options, report& to, place const& at, unsigned p
     std::vector<std::pair<std::string, std::function<crowd_result()>>> contenders{
         {"holdfast", [&] { return run_crowd(o, at.ours); }},
         {"in turn", [&] { return run_crowd(one_by_one, at.ours); }}};
-    if (empty && at.servers.size() == 1)
+    if (at.servers.size() == 1)
         contenders.emplace_back("a Lua queue", [&] {
             return run_crowd(o, [&](unsigned i) -> contender {
                 auto const queue = std::make_shared<lua_queue>(at.servers[0], i);
@@ -104,7 +104,6 @@ void measure(run_options const& options, report& to, place const& at, unsigned p
         to.add(compare_rates("P7", where, contenders[i].first, ours, of(results[i], rate),
                              i == 2 && empty && at.servers.size() == 1 ? std::optional{target::at_least(0.5)}
                                                                        : std::nullopt));
-    if (!empty) return;
     auto const figure = [&](std::string const& what, std::string const& unit, target goal, auto const& f) {
         to.add(
             {.workload = "P7", .what = where + ": " + what, .values = of(results[0], f), .unit = unit, .goal = goal});

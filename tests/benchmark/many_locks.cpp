@@ -58,6 +58,7 @@ struct blackboard {
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> idle_bytes{0};  ///< of a lock
     std::atomic<std::int64_t> held_bytes{0};
+    std::atomic<std::int64_t> used_bytes{0};    ///< of a lock that was held before
     std::atomic<std::int64_t> least_left{100};  ///< of any lease, in hundredths of its ttl
     std::atomic<std::int64_t> lost{0};
     std::atomic<std::int64_t> p99{0};  ///< of the other lock, in ns
@@ -116,6 +117,9 @@ int hold_many(place const& at, blackboard& board)
     other.join();
     for (auto const& one : holds)
         if (!one.still_held()) ++board.lost;
+    holds.clear();
+    std::this_thread::sleep_for(1s);  // the releases are answered
+    board.used_bytes = (heap_bytes() - before) / each;
     return 0;
 }
 
@@ -218,6 +222,7 @@ struct figures {
     series p99;
     series idle_bytes;
     series held_bytes;
+    series used_bytes;
     double lost = 0;  ///< in all of them
 };
 
@@ -252,6 +257,7 @@ void measure_once(run_options const& options, place const& at, bool disturbed, f
     to.p99.push_back(number(board->p99) * 1e-6);
     to.idle_bytes.push_back(number(board->idle_bytes));
     to.held_bytes.push_back(number(board->held_bytes));
+    to.used_bytes.push_back(number(board->used_bytes));
     to.lost += number(board->lost);
 }
 
@@ -281,6 +287,7 @@ void measure(run_options const& options, report& to, place const& at)
            {*std::min_element(found.least_left.begin(), found.least_left.end())}, "", target::at_least(0.33));
     figure("p99 of lock + unlock of another lock meanwhile", found.p99, " ms", target::at_most(5));
     figure("bytes of an idle mutex", found.idle_bytes, " B", target::at_most(512));
+    figure("bytes of an idle mutex that was held before", found.used_bytes, " B", target::at_most(512));
     figure("bytes of a held lock", found.held_bytes, " B", target::at_most(1024));
 }
 
