@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -65,9 +67,10 @@ int main(int argc, char* argv[])
 try {
     if (argc != 4 && argc != 5) return 2;
     bool const least = argc == 5;
-    auto const rights = holdfast::test::least_rights("secret", "orders", holdfast::test::redlock_commands, false);
-    holdfast::test::redis_fleet servers{static_cast<std::size_t>(std::atoi(argv[1])),
-                                        {.config = least ? std::vector{rights} : std::vector<std::string>{}}};
+    auto const count = static_cast<std::size_t>(std::atoi(argv[1]));
+    auto const more = count > 1 ? holdfast::test::redlock_commands : std::string_view{};
+    auto const rights = holdfast::test::least_rights("secret", "orders", more, false);
+    holdfast::test::redis_fleet servers{count, {.config = least ? std::vector{rights} : std::vector<std::string>{}}};
     holdfast::test::temporary_folder const folder;
     auto const file = (folder.path() / "board").string();
     auto& all = map_board(file.c_str(), true);
