@@ -338,7 +338,7 @@ TEST_CASE("what is left to the store is finished step by step, with pauses, and 
     auto const begun = boot_clock::now();
     for (int i = 0; i < 5; ++i) k->finish_later();
     k->ensure_running();
-    CHECK(eventually([&] { return k.store->finished == 1; }));
+    CHECK(eventually([&] { return k.store->finished >= 1; }));
     CHECK(boot_clock::now() - begun >= 400ms);
     CHECK(eventually([&] { return k.store->served > 0; }));
     CHECK(eventually([&] { return k.store->finished == 3; }));

@@ -107,6 +107,19 @@ TEST_CASE("a waiter that is to leave the lock free for those who poll asks that 
     for (unsigned node = 0; node < 5; ++node) CHECK(a.machine.on_released(node, now).ask.empty());
     CHECK(a.machine.wake_at() == now + 20ms);
     CHECK(a.machine.on_time(now + 20ms).ask == node_set::all(5));
+    // A call that comes after that one was in vain is answered at once.
+    (void)refused_by_all(a, now + 20ms);
+    for (unsigned node = 0; node < 4; ++node) CHECK(a.machine.on_released(node, now + 21ms).ask.empty());
+    CHECK(a.machine.on_released(4, now + 21ms).ask == node_set::all(5));
+}
+
+TEST_CASE("a waiter that has no time to leave the lock free for those who poll asks at once")
+{
+    acquire a{5, {.deadline = t0 + 50ms, .leaves_free = 20ms}};
+    (void)a.machine.start(t0);
+    (void)refused_by_all(a, t0);
+    for (unsigned node = 0; node < 4; ++node) CHECK(a.machine.on_released(node, t0 + 40ms).ask.empty());
+    CHECK(a.machine.on_released(4, t0 + 40ms).ask == node_set::all(5));
 }
 
 TEST_CASE("a waiter asks when all nodes have called it, or a millisecond after a majority, or some after fewer")

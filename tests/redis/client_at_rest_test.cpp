@@ -41,7 +41,7 @@ struct connected {
     proxy way{server.port()};
     std::optional<client> redis;
 
-    explicit connected(std::chrono::milliseconds operation_timeout = 500ms)
+    explicit connected(std::chrono::milliseconds operation_timeout = 2s)
     {
         redis.emplace(way.url(), holdfast::redis::client_options{.operation_timeout = operation_timeout,
                                                                  .connect_timeout = 500ms,

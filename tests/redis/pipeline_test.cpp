@@ -612,6 +612,7 @@ TEST_CASE("a node that may not have got a release has something to finish until 
     CHECK(l.written().empty());
     l.connect();
     CHECK(l.written() == "release3");
+    CHECK(l.pipeline.unfinished());
     l.now += 100ms;
     CHECK(l.pipeline.finish(l.now));
     CHECK(l.written().empty());  // it is under way

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -38,7 +39,8 @@ public:
     void released(boot_clock::time_point now) noexcept
     {
         released_at_ = now;
-        if (now - held_since_ >= least_of_long_use) long_use_ += now - held_since_;
+        auto const used = now - std::exchange(held_since_, now);
+        if (used >= least_of_long_use) long_use_ += used;
     }
 
     /// Effects: notes that the answer to a release, which took from `begun` to `now`, says that others wait. May be

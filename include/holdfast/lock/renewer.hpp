@@ -8,6 +8,7 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/owned_thread.hpp>
+#include <holdfast/lock/finish_pause.hpp>
 #include <holdfast/lock/poll_timer.hpp>
 #include <holdfast/lock/schedule.hpp>
 
@@ -159,15 +160,14 @@ public:
         if (stopping_) wake();
     }
 
-    /// Effects: the store has something to finish. The thread sees to that after a pause, and then until nothing is
-    /// left. The end of the client does not wait for it.
+    /// Effects: the store has something to finish. The thread sees to that after a pause, and then, with longer and
+    /// longer ones, until nothing is left. The end of the client does not wait for it.
     void finish_later() noexcept
     {
         if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
-        if (finish_at_ != never) return;
-        finish_at_ = boot_clock::now() + pause;
-        if (finish_at_ < timer_.at()) timer_.set(finish_at_);
+        finish_.begin(boot_clock::now());
+        if (finish_.at() < timer_.at()) timer_.set(finish_.at());
     }
 
     /// Effects: counts the renewals under way.
@@ -193,7 +193,6 @@ private:
     enum class what : std::uint8_t { sleep, serve, stop };
 
     static constexpr std::chrono::milliseconds late{50};
-    static constexpr std::chrono::milliseconds pause{450};
     static constexpr auto never = poll_timer::never;
 
     [[nodiscard]] bool open() noexcept
@@ -236,15 +235,14 @@ private:
                 busy_ = true;
                 again_ = false;
                 if (first) before = begun_;
-                finish_due = finish_at_ <= now;
-                if (finish_due) finish_at_ = never;
+                finish_due = finish_.take(now);
             }
             auto const tend_at = calls.tend(now);
             if (finish_due) finishes_ = store_->finish();
-            if (finish_due && finishes_) finish_later();
             std::size_t count = 0;
             {
                 std::scoped_lock guard{mutex_};
+                if (finish_due && finishes_) finish_.go_on(now);
                 bool const begun = begun_ != before;
                 std::size_t const most = serves_ ? (begun ? 0 : due.size()) : first || served_ == 0 ? 1 : 0;
                 while (count < most && (due[count] = schedule_.take(now, renewals_ + count)).whom) ++count;
@@ -255,7 +253,7 @@ private:
                     bool const serves_late = late_served_ != 0 && (stopping_ || serve_at_ <= now);
                     auto const serve_at = late_served_ != 0 && !serves_late ? serve_at_ : never;
                     busy_ = false;
-                    auto const next = std::min({due_at, tend_at, serve_at, finish_at_});
+                    auto const next = std::min({due_at, tend_at, serve_at, finish_.at()});
                     bool const serves = served_ != 0 || serves_late || finishes_;
                     // While the thread serves, it checks often what is due: the timer need not be moved later.
                     if (!serves || next < timer_.at() || timer_.at() <= now) timer_.set(next);
@@ -283,12 +281,12 @@ private:
     schedule schedule_;
     poll_timer timer_;
     boot_clock::time_point serve_at_{};
-    boot_clock::time_point finish_at_ = never;  // when the store goes on with what no caller waits for
-    std::size_t renewals_ = 0;                  // under way
-    std::uint64_t begun_ = 0;                   // so many have been begun
-    std::size_t served_ = 0;                    // operations that no thread waits for
-    std::size_t late_served_ = 0;               // those that may wait a moment
-    bool stopping_ = false;                     // the thread ends when nothing is under way
+    finish_pause finish_;
+    std::size_t renewals_ = 0;     // under way
+    std::uint64_t begun_ = 0;      // so many have been begun
+    std::size_t served_ = 0;       // operations that no thread waits for
+    std::size_t late_served_ = 0;  // those that may wait a moment
+    bool stopping_ = false;        // the thread ends when nothing is under way
     std::thread::id runs_in_;
     bool serves_ = false;    // of the thread
     bool finishes_ = false;  // the store has something left to finish; of the thread

@@ -235,11 +235,12 @@ private:
 
     void wake_by(boot_clock::time_point t) noexcept { wake_at_ = std::min(wake_at_, t); }
     /// Contenders that collided before spread out. A waiter that did not collide asks at once, unless such reports were
-    /// false, or it is to leave the lock free.
+    /// false, or it is to leave the lock free: it does so once, if it has the time.
     void look_again(boot_clock::time_point now, acquire_step& step)
     {
         waits_for_release_ = false;
-        auto const spread = place_.taken() ? set_.request.leaves_free : pause_.among_contenders();
+        auto spread = place_.taken() ? std::exchange(set_.request.leaves_free, {}) : pause_.among_contenders();
+        if (place_.taken() && now + spread >= set_.request.deadline) spread = {};
         auto const pause = spread + pause_.about(pace_.reported(now));
         pause.count() == 0 ? ask(now, step) : sleep(now, pause);
     }

@@ -64,7 +64,7 @@ public:
     void leave_if_refused(listener const& whom) noexcept { pipeline_.leave_if_refused(whom); }
 
     /// Returns: whether it may not have got a release yet that no operation waits for.
-    [[nodiscard]] bool unfinished() const noexcept { return pipeline_.unfinished(); }
+    [[nodiscard]] bool unfinished() noexcept { return pipeline_.unfinished(); }
 
     /// Effects: sends such a release again, over the next connection if there is none. It is the connection that a call
     /// for another lock would make. Returns: whether such a release is late or not under way.

@@ -245,13 +245,13 @@ public:
     /// Returns: whether a command waits for an answer, or to be sent.
     [[nodiscard]] bool busy() const noexcept { return !sent_.empty() || !ready_.empty() || !waiting_.empty(); }
     /// Returns: whether the node may not have got a release yet whose answer no listener waits for.
-    [[nodiscard]] bool unfinished() const noexcept { return unheard_ || retries_.size() != 0; }
+    [[nodiscard]] bool unfinished() noexcept { return unheard_ = unheard_ || retries_.size() != 0; }
     /// Effects: one that was refused for now is to be written again. Returns: whether one is late or not under way.
     [[nodiscard]] bool finish(boot_clock::time_point now) noexcept
     {
         auto const unheard = [&](auto by) { return any_unheard(by, sent_, ready_, waiting_); };
         retries_.take(connected_ && !unheard(now) ? 1 : 0, ready_, now);  // what has expired is dropped in any case
-        unheard_ = unheard(now);
+        unheard_ = unheard(now) || retries_.size() != 0;
         return retries_.size() != 0 || unheard(now - usual_answer);
     }
     /// Returns: whether something on the wire must not arrive after the connection is given up. An acquire is rolled

@@ -192,7 +192,7 @@ private:
 
     void on_lost(unsigned n, boot_clock::time_point now) noexcept override { servers_[n]->releases.follow(now); }
 
-    void tell_unfinished() const noexcept
+    void tell_unfinished() noexcept
     {
         if (unfinished() && on_unfinished_) on_unfinished_();
     }

@@ -203,9 +203,10 @@ public:
     void saw(std::int64_t score) noexcept { votes_.heard(score, now()); }  // mutant: a later place of another forgotten
 
     /// Returns: whether a node may not have got a release yet that no operation waits for.
-    [[nodiscard]] bool unfinished() const noexcept
+    [[nodiscard]] bool unfinished() noexcept
     {
-        return std::any_of(nodes_.begin(), nodes_.end(), [](way const& one) { return one.commands->unfinished(); });
+        // All are asked: each notes it.
+        return std::count_if(nodes_.begin(), nodes_.end(), [](way& one) { return one.commands->unfinished(); }) != 0;
     }
     /// Effects: sends it again. Returns: whether one is late or not under way.
     bool finish() noexcept
