@@ -3,11 +3,10 @@
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
+#include "support/sleeps.hpp"
 
 #include <holdfast/memory.hpp>
 #include <holdfast/semaphore.hpp>
-
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -630,11 +629,7 @@ TEST_CASE("a thread that was refused a slot does not rest before it waits for a 
     yard y;
     holdfast::mutex orders{y.here, "orders"};
     y.theirs.acquire();
-    auto const waits = [] {  // of this thread, so far
-        ::rusage used{};
-        ::getrusage(RUSAGE_THREAD, &used);
-        return used.ru_nvcsw;
-    };
+    auto const waits = [] { return holdfast::test::sleeps_of(RUSAGE_THREAD); };
     std::vector<long> each;
     for (int i = 0; i < 50; ++i) {
         CHECK(y.jobs.try_acquire());

@@ -196,7 +196,7 @@ public:
         return true;
     }
 
-    bool finish() override
+    bool finish() noexcept override
     {
         ++finished;
         return unfinished != 0 && --unfinished != 0;

@@ -56,6 +56,15 @@ struct connected {
     {
         way.swallow_next_reply({.matches = containing(name), .then = aftermath::silence});
     }
+
+    /// Effects: all passes again; nothing more is called. Requires: the server has "orders". Returns: whether that is
+    /// given back.
+    [[nodiscard]] bool gets_it_back()
+    {
+        CHECK(exists(server, "orders"));
+        way.pass();
+        return eventually([&] { return !exists(server, "orders"); });
+    }
 };
 
 }  // namespace
@@ -69,9 +78,7 @@ TEST_CASE("what a server granted and a caller gave up is given back when it answ
     CHECK(eventually([&] { return c.way.struck() == 1; }));
     c.way.blackhole();
     CHECK_FALSE(one.join());
-    CHECK(exists(c.server, "orders"));
-    c.way.pass();
-    CHECK(eventually([&] { return !exists(c.server, "orders"); }));
+    CHECK(c.gets_it_back());
 }
 
 TEST_CASE("what a server that stood still was asked for is given back when it goes on, without another call")
@@ -98,10 +105,8 @@ TEST_CASE("a caller that is stopped before the answer leaves nothing although th
     c.way.blackhole();
     stop.request_stop();
     CHECK_FALSE(one.join());
-    CHECK(exists(c.server, "orders"));
     if (reset) c.way.cut_all();
-    c.way.pass();
-    CHECK(eventually([&] { return !exists(c.server, "orders"); }));
+    CHECK(c.gets_it_back());
 }
 
 TEST_CASE("a connection that is reset before the answer leaves nothing, although no server can be reached for a while")
@@ -110,9 +115,7 @@ TEST_CASE("a connection that is reset before the answer leaves nothing, although
     mutex m{*c.redis, "orders", lasting()};
     c.way.swallow_next_reply({.matches = containing("orders"), .then = aftermath::refuse});
     CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
-    CHECK(exists(c.server, "orders"));
-    c.way.pass();
-    CHECK(eventually([&] { return !exists(c.server, "orders"); }));
+    CHECK(c.gets_it_back());
 }
 
 TEST_CASE("what several locks of one connection gave up is all given back, without another call")
@@ -147,9 +150,7 @@ TEST_CASE("an unlock that was not answered is repeated when the server answers a
     std::error_code ec;
     m.unlock(ec);
     CHECK(ec == errc::outcome_unknown);
-    CHECK(exists(c.server, "orders"));
-    c.way.pass();
-    CHECK(eventually([&] { return !exists(c.server, "orders"); }));
+    CHECK(c.gets_it_back());
 }
 
 TEST_CASE("a release that the server refused for now is repeated without another call")

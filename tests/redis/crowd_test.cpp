@@ -6,12 +6,11 @@
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/shared.hpp"
+#include "support/sleeps.hpp"
 
 #include <holdfast/fair_mutex.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
-
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -33,6 +32,7 @@ using holdfast::test::lock_requests;
 using holdfast::test::reads;
 using holdfast::test::redis_fleet;
 using holdfast::test::redis_server;
+using holdfast::test::sleeps_of;
 
 namespace {
 
@@ -57,14 +57,6 @@ struct work {
     double looks = 0;     ///< how often those that wait may have looked without being called, four times a second
 };
 
-/// Returns: how often this thread has waited for something.
-long sleeps_of_this_thread()
-{
-    ::rusage used{};
-    ::getrusage(RUSAGE_THREAD, &used);
-    return used.ru_nvcsw;
-}
-
 /// Effects: the clients, each of its own making, have the lock so often each.
 template <class Lock = holdfast::mutex, class Make>
 work work_for_a_section(redis_fleet& servers, Make const& make, crowd const& of = {})
@@ -88,7 +80,7 @@ work work_for_a_section(redis_fleet& servers, Make const& make, crowd const& of 
             m.lock();  // it knows the scripts, and where it is called
             m.unlock();
             all.arrive_and_wait();
-            auto const before = sleeps_of_this_thread();
+            auto const before = sleeps_of(RUSAGE_THREAD);
             for (int n = 0; n < of.sections_of_each; ++n) {
                 m.lock();
                 if (++inside != 1) alone = false;
@@ -96,7 +88,7 @@ work work_for_a_section(redis_fleet& servers, Make const& make, crowd const& of 
                 --inside;
                 m.unlock();
             }
-            sleeps += sleeps_of_this_thread() - before;
+            sleeps += sleeps_of(RUSAGE_THREAD) - before;
             all.arrive_and_wait();
         });
     threads.clear();

@@ -11,10 +11,9 @@
 #include "support/process.hpp"
 #include "support/proxy.hpp"
 #include "support/shared.hpp"
+#include "support/sleeps.hpp"
 
 #include <holdfast/redis.hpp>
-
-#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -62,19 +61,11 @@ struct rest {
     {
         if (!eventually([&] { return begins.load(); }, 5min)) return false;
         auto const begun = boot_clock::now();
-        auto const before = sleeps_so_far();
+        auto const before = holdfast::test::sleeps_of(RUSAGE_SELF);
         std::this_thread::sleep_for(3s);
-        sleeps = sleeps_so_far() - before;
+        sleeps = holdfast::test::sleeps_of(RUSAGE_SELF) - before;
         took = (boot_clock::now() - begun).count();
         return true;
-    }
-
-private:
-    static long sleeps_so_far()
-    {
-        ::rusage used{};
-        ::getrusage(RUSAGE_SELF, &used);
-        return used.ru_nvcsw;
     }
 };
 

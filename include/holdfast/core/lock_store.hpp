@@ -187,7 +187,7 @@ public:
     virtual void on_unfinished(std::function<void()> /*f*/) {}  // NOLINT(performance-unnecessary-value-param): as below
     /// Effects: goes on with that. Returns: whether something is left; then the client's own thread, which calls this,
     /// serves, and calls it again after a pause.
-    virtual bool finish() { return false; }
+    virtual bool finish() noexcept { return false; }
 
     /// Effects: keeps `f`, and calls it with no lock held when the store learns by itself that leases have ended. The
     /// leases are then checked at once, not when their renewal is due.

@@ -143,7 +143,7 @@ public:
         for (auto const& one : shards_) one->on_unfinished(f);
     }
 
-    bool finish() override
+    bool finish() noexcept override
     {
         return std::count_if(shards_.begin(), shards_.end(), [](auto const& one) { return one->finish(); }) != 0;
     }

@@ -131,7 +131,7 @@ public:
     void on_unfinished(std::function<void()> f) { on_unfinished_ = std::move(f); }
 
     /// Effects: as `transport::finish`, called without the lock; what is under way is looked at later.
-    bool finish()
+    bool finish() noexcept
     {
         std::scoped_lock guard{*this};
         bool const left = transport::finish();
