@@ -2,9 +2,11 @@
 //
 // What a client's locks do, as Prometheus reads it: GET /metrics over HTTP, in the text format 0.0.4. Two threads lock
 // and unlock meanwhile, so that there is something to see; without a server they try again and again, and the metrics
-// say so.
+// say so. The metrics of a client are of all its locks together; with --names, how often each was acquired is counted,
+// too. Do that only with few names: each label is a time series of its own.
 //
-//   metrics [URL [PORT]]      memory:, redis://127.0.0.1:6379, …; without a port any free one; ends with its input
+//   metrics [--names] [URL [PORT]]     memory:, redis://127.0.0.1:6379, …; without a port any free one; ends with its
+//                                      input
 #include <holdfast/make_store.hpp>
 #include <holdfast/memory.hpp>
 #include <holdfast/mutex.hpp>
@@ -22,7 +24,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -80,11 +84,48 @@ std::string exposition(holdfast::lock_stats const& s)
     return out.str();
 }
 
+/// How often each lock was acquired.
+class acquired_by_name {
+public:
+    void count(holdfast::lock_event const& e)
+    {
+        if (e.what != holdfast::lock_event::kind::acquired) return;
+        std::scoped_lock const guard{mutex_};
+        ++counts_[e.lock_name];
+    }
+
+    std::string exposition() const
+    {
+        std::ostringstream out;
+        out << "# HELP holdfast_lock_acquired_total Locks that were acquired, by name.\n"
+            << "# TYPE holdfast_lock_acquired_total counter\n";
+        std::scoped_lock const guard{mutex_};
+        for (auto const& [name, count] : counts_)
+            out << "holdfast_lock_acquired_total{lock=\"" << escaped(name) << "\"} " << count << '\n';
+        return out.str();
+    }
+
+private:
+    /// What Prometheus wants to be written in another way in the value of a label.
+    static std::string escaped(std::string_view name)
+    {
+        std::string text;
+        for (char const c : name) {
+            if (c == '\\' || c == '"') text += '\\';
+            c == '\n' ? text += "\\n" : text += c;
+        }
+        return text;
+    }
+
+    mutable std::mutex mutex_;
+    std::map<std::string, std::uint64_t> counts_;
+};
+
 /// A client of the HTTP server: it is answered once, unless it sends no request in ten seconds, or too long a one.
 class scrape : public std::enable_shared_from_this<scrape> {
 public:
-    scrape(tcp::socket socket, holdfast::store store)
-        : socket_{std::move(socket)}, deadline_{socket_.get_executor()}, store_{std::move(store)}
+    scrape(tcp::socket socket, std::function<std::string()> metrics)
+        : socket_{std::move(socket)}, deadline_{socket_.get_executor()}, metrics_{std::move(metrics)}
     {
     }
 
@@ -104,7 +145,7 @@ private:
     void answer()
     {
         bool const known = request_.starts_with("GET /metrics ");
-        auto const body = known ? exposition(store_.stats()) : std::string{"see /metrics\n"};
+        auto const body = known ? metrics_() : std::string{"see /metrics\n"};
         answer_ = (known ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found") +
                   std::string{"\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "} +
                   std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
@@ -116,21 +157,21 @@ private:
 
     tcp::socket socket_;
     asio::steady_timer deadline_;
-    holdfast::store store_;
+    std::function<std::string()> metrics_;
     std::string request_;
     std::string answer_;
 };
 
-void serve(tcp::acceptor& port, holdfast::store const& store)
+void serve(tcp::acceptor& port, std::function<std::string()> const& metrics)
 {
     port.async_accept([&](asio::error_code const& ec, tcp::socket socket) {
         if (ec) {
             std::cerr << "accept: " << ec.message() << '\n';
             std::this_thread::sleep_for(100ms);  // there may be too many open files
         } else {
-            std::make_shared<scrape>(std::move(socket), store)->begin();
+            std::make_shared<scrape>(std::move(socket), metrics)->begin();
         }
-        serve(port, store);
+        serve(port, metrics);
     });
 }
 
@@ -151,7 +192,11 @@ void work(std::stop_token const& stop, holdfast::mutex& orders)
 
 int main(int argc, char** argv)
 try {
-    auto const store = holdfast::make_store(argc > 1 ? argv[1] : "memory:");
+    bool const names = argc > 1 && argv[1] == std::string_view{"--names"};
+    if (names) --argc, ++argv;
+    acquired_by_name by_name;
+    auto store = holdfast::make_store(argc > 1 ? argv[1] : "memory:");
+    if (names) store.observe([&](holdfast::lock_event const& e) { by_name.count(e); });
     asio::io_context io;
     tcp::acceptor port{
         io, {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(argc > 2 ? std::stoi(argv[2]) : 0)}};
@@ -160,7 +205,10 @@ try {
     holdfast::mutex same{store, "orders/42"};
     std::jthread const one{[&](std::stop_token const& stop) { work(stop, orders); }};
     std::jthread const other{[&](std::stop_token const& stop) { work(stop, same); }};
-    serve(port, store);
+    std::function<std::string()> const metrics = [&] {
+        return exposition(store.stats()) + (names ? by_name.exposition() : "");
+    };
+    serve(port, metrics);
     std::jthread const serves{[&](std::stop_token const& stop) {
         std::stop_callback const at_end{stop, [&] { io.stop(); }};
         io.run();

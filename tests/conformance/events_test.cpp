@@ -249,6 +249,14 @@ TEMPLATE_TEST_CASE("a hold is told of as handed over, renewed and lost, with how
     CHECK(lost[0].duration >= 2ms);
     m.unlock();
     CHECK(told.first(1, kind::released).size() == 1);  // of the first holder
+    auto const counted = store.one.stats();
+    CHECK(counted.acquired == 2);
+    CHECK(counted.handed_over == 1);
+    CHECK(counted.renewed >= 1);
+    CHECK(counted.lost_in_store == 1);
+    CHECK(counted.lost_by_deadline == 0);
+    CHECK(counted.released == 1);
+    CHECK(counted.held == 0);
 }
 
 TEMPLATE_TEST_CASE("what fails as no server can be asked is told with its code, and the server if one is known", "",

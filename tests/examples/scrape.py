@@ -4,6 +4,7 @@
 where they are not what they should be. A client that says nothing, and one that does not stop, are there meanwhile.
 
     scrape.py PROGRAM [ARGUMENT...]
+    scrape.py --names PROGRAM [ARGUMENT...]       the program gets this option, too: the metrics have names of locks
     scrape.py --outage PROGRAM [ARGUMENT...]      no server can be reached: the metrics have to say so
 """
 
@@ -33,7 +34,7 @@ def value(families, name, **labels):
     return sys.exit(f"scrape.py: no {name} {labels}")
 
 
-def check(families):
+def check(families, with_names):
     for kind, names in {"gauge": ("locks_held", "waiting"), "counter": ("acquired", "lost"),
                         "histogram": ("wait_seconds", "hold_seconds")}.items():
         for name in names:
@@ -43,6 +44,11 @@ def check(families):
     if buckets != sorted(buckets) or buckets[-1] != value(families, "holdfast_hold_seconds_count"):
         sys.exit(f"scrape.py: {buckets} are no buckets")
     value(families, "holdfast_lost_total", cause="deadline")
+    labels = {label for family in families.values() for sample in family.samples for label in sample.labels}
+    if labels != ({"le", "cause", "lock"} if with_names else {"le", "cause"}):
+        sys.exit(f"scrape.py: the labels are {sorted(labels)}")
+    if with_names and value(families, "holdfast_lock_acquired_total", lock="orders/42") < 1:
+        sys.exit("scrape.py: no lock was acquired by that name")
 
 
 def connect(url):
@@ -68,7 +74,11 @@ def scrape_until(url, name, wanted):
 
 def main():
     outage = sys.argv[1] == "--outage"
-    with subprocess.Popen(sys.argv[2 if outage else 1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    names = sys.argv[1] == "--names"
+    arguments = sys.argv[2 if outage or names else 1:]
+    if names:
+        arguments.insert(1, "--names")
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as program:
         try:
             url = program.stdout.readline().strip()
@@ -77,7 +87,7 @@ def main():
                 if outage:
                     scrape_until(url, "holdfast_failed_total", 2)
                 else:
-                    scrape_all(url)
+                    scrape_all(url, names)
                 program.stdin.close()
                 if program.wait(60) != 0:
                     sys.exit(f"scrape.py: it ended with {program.returncode}")
@@ -86,12 +96,12 @@ def main():
             raise
 
 
-def scrape_all(url):
-    before = scrape(url)
-    check(before)
+def scrape_all(url, names):
+    before = scrape_until(url, "holdfast_acquired_total", 1)
+    check(before, names)
     wanted = value(before, "holdfast_acquired_total") + 10
     after = scrape_until(url, "holdfast_acquired_total", wanted)
-    check(after)
+    check(after, names)
     if value(after, "holdfast_hold_seconds_sum") < value(after, "holdfast_hold_seconds_count") * 0.002:
         sys.exit("scrape.py: the sections were longer")
     try:

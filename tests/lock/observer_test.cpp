@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -331,6 +332,47 @@ TEST_CASE("an observer may use locks of the client when it is told that a call b
     waits.join();
     CHECK(nested == 2);
     m.unlock();
+}
+
+TEST_CASE("an observer may use locks of the client, and its counts, whatever it is told")
+{
+    store here;
+    store there = here.another_client();
+    mutex other{here, "other"};
+    mutex holder{there, "orders"};
+    mutex m{here, "orders", {.ttl = 15s}};
+    std::mutex guards;
+    std::set<kind> seen;
+    here.observe([&](lock_event const& e) {
+        if (e.lock_name != "orders") return;
+        if (e.what == kind::at_risk) here.set_faults({});
+        std::scoped_lock hold{other};
+        bool const counted = here.stats().held >= 1;  // the other lock
+        std::scoped_lock guard{guards};
+        if (counted) seen.insert(e.what);
+    });
+    auto const told = [&](kind what) {
+        return eventually([&] {
+            std::scoped_lock guard{guards};
+            return seen.contains(what);
+        });
+    };
+    holder.lock();
+    CHECK_FALSE(m.try_lock_for(50ms));
+    holder.unlock();
+    m.lock();
+    m.unlock();
+    for (auto const what : {kind::attempted, kind::waiting, kind::not_acquired, kind::acquired, kind::released})
+        CHECK(told(what));
+    m.lock();
+    holder.request_release();
+    CHECK(told(kind::release_requested));
+    CHECK(told(kind::renewed));
+    here.set_faults({.unavailable = true});
+    CHECK(told(kind::at_risk));
+    here.erase("orders");
+    CHECK(told(kind::lost));
+    here.observe(nullptr);
 }
 
 TEST_CASE("an observer is told of permits and shared holds as of locks")
