@@ -26,8 +26,8 @@ public:
     void note(result<boot_clock::time_point> const& got) noexcept
     {
         all_.count(counted_, !got);
-        if (got) return;
         last_.reset();
+        if (got) return;
         try {
             last_ = std::make_unique<failure>(got.why());
         } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): that it failed says enough
@@ -35,7 +35,11 @@ public:
     }
 
     /// Effects: notes that the lease is over.
-    void end() noexcept { all_.count(counted_, false); }
+    void end() noexcept
+    {
+        all_.count(counted_, false);
+        last_.reset();
+    }
 
     /// Returns: the failure to report for the loss of the lease of `t`.
     [[nodiscard]] failure explain(loss how, lease_state const& t) const noexcept
