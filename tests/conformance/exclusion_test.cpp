@@ -17,7 +17,7 @@ using holdfast::boot_clock;
 using holdfast::test::eventually;
 using holdfast::test::sleeper;
 
-TEMPLATE_TEST_CASE("a lock that one client holds is refused to another", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a lock that one client holds is refused to another", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     // Not "orders", which both clients have held: after a long use an attempt may be refused.
@@ -31,7 +31,7 @@ TEMPLATE_TEST_CASE("a lock that one client holds is refused to another", "", HOL
     CHECK_FALSE(here.try_lock());
 }
 
-TEMPLATE_TEST_CASE("locks of different names do not touch each other", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("locks of different names do not touch each other", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex a{store.one, "a"};
@@ -43,7 +43,7 @@ TEMPLATE_TEST_CASE("locks of different names do not touch each other", "", HOLDF
     CHECK(ab.try_lock());
 }
 
-TEMPLATE_TEST_CASE("two objects of one name and client exclude each other", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("two objects of one name and client exclude each other", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex first{store.one, "orders"};
@@ -56,7 +56,8 @@ TEMPLATE_TEST_CASE("two objects of one name and client exclude each other", "", 
     CHECK_FALSE(holdfast::test::is_free(store, "orders"));
 }
 
-TEMPLATE_TEST_CASE("no increment of an unguarded counter is lost among threads and clients", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("no increment of an unguarded counter is lost among threads and clients", "",
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     constexpr int threads = 3;
     constexpr int times = 40;
@@ -88,7 +89,7 @@ TEMPLATE_TEST_CASE("no increment of an unguarded counter is lost among threads a
     CHECK(alone);
 }
 
-TEMPLATE_TEST_CASE("an object that is shared by threads is one lock", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("an object that is shared by threads is one lock", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "counter", {.unavailable_after = 5min}};
@@ -106,7 +107,8 @@ TEMPLATE_TEST_CASE("an object that is shared by threads is one lock", "", HOLDFA
     CHECK(counter == 100);
 }
 
-TEMPLATE_TEST_CASE("a wait with a time limit ends with false while another holds the lock", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a wait with a time limit ends with false while another holds the lock", "",
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders"};
@@ -124,7 +126,7 @@ TEMPLATE_TEST_CASE("a wait with a time limit ends with false while another holds
     CHECK(here.lease().still_held());
 }
 
-TEMPLATE_TEST_CASE("a deadline in the past asks once", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a deadline in the past asks once", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders"};
@@ -145,7 +147,7 @@ TEMPLATE_TEST_CASE("a deadline in the past asks once", "", HOLDFAST_STORES)
     CHECK(steady.try_lock_until(std::chrono::steady_clock::now() - 24h));
 }
 
-TEMPLATE_TEST_CASE("a limit that never comes is a wait without one", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a limit that never comes is a wait without one", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders"};
@@ -162,7 +164,7 @@ TEMPLATE_TEST_CASE("a limit that never comes is a wait without one", "", HOLDFAS
     CHECK(here.try_lock_until(boot_clock::time_point::max()));
 }
 
-TEMPLATE_TEST_CASE("a waiter of another client gets the lock when it is released", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a waiter of another client gets the lock when it is released", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders"};
@@ -176,7 +178,7 @@ TEMPLATE_TEST_CASE("a waiter of another client gets the lock when it is released
     CHECK(there.lease().still_held());
 }
 
-TEMPLATE_TEST_CASE("locking an object that is locked waits for its unlock", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("locking an object that is locked waits for its unlock", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders", {.unavailable_after = 5min}};
@@ -192,7 +194,7 @@ TEMPLATE_TEST_CASE("locking an object that is locked waits for its unlock", "", 
     CHECK_FALSE(holdfast::test::is_free(store, "orders"));
 }
 
-TEMPLATE_TEST_CASE("any thread may unlock", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("any thread may unlock", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders"};
@@ -201,7 +203,7 @@ TEMPLATE_TEST_CASE("any thread may unlock", "", HOLDFAST_STORES)
     CHECK(holdfast::test::is_free(store, "orders"));
 }
 
-TEMPLATE_TEST_CASE("many threads of one client do not keep another client out", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("many threads of one client do not keep another client out", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     constexpr int threads = 3;
     constexpr unsigned in_a_row = 8;

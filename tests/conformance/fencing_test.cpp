@@ -49,7 +49,7 @@ TEST_CASE("a resource that sees an old token says so")
     CHECK_FALSE(r.increasing());
 }
 
-TEMPLATE_TEST_CASE("fencing tokens increase from holder to holder", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("fencing tokens increase from holder to holder", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders"};
@@ -65,7 +65,8 @@ TEMPLATE_TEST_CASE("fencing tokens increase from holder to holder", "", HOLDFAST
     CHECK(r.writes() == 30);
 }
 
-TEMPLATE_TEST_CASE("fencing tokens increase while threads and clients hand the lock on", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("fencing tokens increase while threads and clients hand the lock on", "",
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     resource r;
@@ -88,7 +89,8 @@ TEMPLATE_TEST_CASE("fencing tokens increase while threads and clients hand the l
     CHECK(r.writes() == 120);
 }
 
-TEMPLATE_TEST_CASE("fencing tokens increase over the end of a lease and over one taken away", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("fencing tokens increase over the end of a lease and over one taken away", "",
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     auto client = store.another(TestType::ttl);
@@ -106,7 +108,8 @@ TEMPLATE_TEST_CASE("fencing tokens increase over the end of a lease and over one
     CHECK(r.increasing());
 }
 
-TEMPLATE_TEST_CASE("the token of a lease stays the same while it is renewed, extended and over", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("the token of a lease stays the same while it is renewed, extended and over", "",
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders"};
@@ -120,7 +123,7 @@ TEMPLATE_TEST_CASE("the token of a lease stays the same while it is renewed, ext
     CHECK(lease.fencing_token() == token);
 }
 
-TEMPLATE_TEST_CASE("without fencing the token is 0", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("without fencing the token is 0", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders", {.fencing = false}};

@@ -27,7 +27,7 @@ using holdfast::test::is_free;
 using holdfast::test::sleeper;
 
 TEMPLATE_TEST_CASE("several locks are held together and free together, each with a token of its own", "",
-                   HOLDFAST_BLOCKING_STORES)
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex a{store.one, "a"};
@@ -53,7 +53,8 @@ TEMPLATE_TEST_CASE("several locks are held together and free together, each with
     CHECK(ec == errc::not_owner);
 }
 
-TEMPLATE_TEST_CASE("of several locks none is held if one is refused, which is named", "", HOLDFAST_BLOCKING_STORES)
+TEMPLATE_TEST_CASE("of several locks none is held if one is refused, which is named", "",
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex a{store.one, "a"};
@@ -78,7 +79,7 @@ TEMPLATE_TEST_CASE("of several locks none is held if one is refused, which is na
 }
 
 TEMPLATE_TEST_CASE("a wait for several locks ends when it is stopped, or the last of them is given back", "",
-                   HOLDFAST_BLOCKING_STORES)
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     TestType store;
     auto const options = holdfast::test::renewed<TestType>();  // nothing can be thrown out of a thread
@@ -108,7 +109,7 @@ TEMPLATE_TEST_CASE("a wait for several locks ends when it is stopped, or the las
 }
 
 TEMPLATE_TEST_CASE("a name that is given twice is one lock, also as that of another client", "",
-                   HOLDFAST_BLOCKING_STORES)
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     TestType store;
     holdfast::store const same = store.one;
@@ -127,7 +128,8 @@ TEMPLATE_TEST_CASE("a name that is given twice is one lock, also as that of anot
     CHECK_FALSE(is_free(store, "b"));
 }
 
-TEMPLATE_TEST_CASE("several locks are taken in one order, however they are named", "", HOLDFAST_BLOCKING_STORES)
+TEMPLATE_TEST_CASE("several locks are taken in one order, however they are named", "",
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex a{store.one, "a"};
@@ -140,7 +142,7 @@ TEMPLATE_TEST_CASE("several locks are taken in one order, however they are named
 }
 
 TEMPLATE_TEST_CASE("locks of equal names in two stores are taken in one order, however they are named", "",
-                   HOLDFAST_BLOCKING_STORES)
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     TestType store;
     holdfast::memory::store const memory;
@@ -149,7 +151,8 @@ TEMPLATE_TEST_CASE("locks of equal names in two stores are taken in one order, h
     CHECK(holdfast::test::dine({first, second, first, second, first}, 50, "orders/"));
 }
 
-TEMPLATE_TEST_CASE("several locks get on with std::scoped_lock of the same ones", "", HOLDFAST_BLOCKING_STORES)
+TEMPLATE_TEST_CASE("several locks get on with std::scoped_lock of the same ones", "",
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     using mutex = typename TestType::mutex;
     TestType store;
@@ -195,7 +198,7 @@ TEMPLATE_TEST_CASE("several locks get on with std::scoped_lock of the same ones"
 }
 
 TEMPLATE_TEST_CASE("several locks are lost with the first, and nothing of the others stays", "",
-                   HOLDFAST_BLOCKING_STORES)
+                   HOLDFAST_BLOCKING_STORES_AND_LAYOUTS)
 {
     TestType store;
     auto client = store.another(TestType::ttl);

@@ -25,7 +25,7 @@ using holdfast::test::not_renewed;
 using holdfast::test::renewed;
 using holdfast::test::sleeper;
 
-TEMPLATE_TEST_CASE("release says what happened", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("release says what happened", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders"};
@@ -42,7 +42,7 @@ TEMPLATE_TEST_CASE("release says what happened", "", HOLDFAST_STORES)
 }
 
 TEMPLATE_TEST_CASE("a repeated release frees no newer holder, of this client or another",
-                   "[lesson-18]", HOLDFAST_STORES)
+                   "[lesson-18]", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders"};
@@ -64,7 +64,8 @@ TEMPLATE_TEST_CASE("a repeated release frees no newer holder, of this client or 
     }
 }
 
-TEMPLATE_TEST_CASE("unlocking what is not locked has no effect and is told to the hook", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("unlocking what is not locked has no effect and is told to the hook", "",
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     std::atomic<int> told{0};
@@ -82,7 +83,7 @@ TEMPLATE_TEST_CASE("unlocking what is not locked has no effect and is told to th
     CHECK_FALSE(is_free(store, "orders"));
 }
 
-TEMPLATE_TEST_CASE("the release of a lease that ran out says so", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("the release of a lease that ran out says so", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     auto client = store.another(TestType::ttl);
@@ -98,7 +99,7 @@ TEMPLATE_TEST_CASE("the release of a lease that ran out says so", "", HOLDFAST_S
 }
 
 TEMPLATE_TEST_CASE("the release of a lease that was taken away says so and leaves the new holder alone",
-                   "[lesson-18]", HOLDFAST_STORES)
+                   "[lesson-18]", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders"};
@@ -116,7 +117,7 @@ TEMPLATE_TEST_CASE("the release of a lease that was taken away says so and leave
 }
 
 TEMPLATE_TEST_CASE("a late unlock frees neither a rival nor the next thread of the same object",
-                   "[lesson-18]", HOLDFAST_STORES)
+                   "[lesson-18]", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     auto options = not_renewed<TestType>();
@@ -140,7 +141,8 @@ TEMPLATE_TEST_CASE("a late unlock frees neither a rival nor the next thread of t
     CHECK_FALSE(is_free(store, "orders"));
 }
 
-TEMPLATE_TEST_CASE("whoever waits on the object of a loser keeps no other object waiting", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("whoever waits on the object of a loser keeps no other object waiting", "",
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     auto options = not_renewed<TestType>();
@@ -163,7 +165,7 @@ TEMPLATE_TEST_CASE("whoever waits on the object of a loser keeps no other object
     CHECK(loser.lease().still_held());
 }
 
-TEMPLATE_TEST_CASE("destroying an object that holds releases", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("destroying an object that holds releases", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     {
@@ -174,7 +176,7 @@ TEMPLATE_TEST_CASE("destroying an object that holds releases", "", HOLDFAST_STOR
     CHECK(is_free(store, "orders"));
 }
 
-TEMPLATE_TEST_CASE("a section that throws releases", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a section that throws releases", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders"};
@@ -187,7 +189,7 @@ TEMPLATE_TEST_CASE("a section that throws releases", "", HOLDFAST_STORES)
     CHECK(m.try_lock());
 }
 
-TEMPLATE_TEST_CASE("a deferred release gives the lock back all the same", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a deferred release gives the lock back all the same", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders", {.deferred_release = true}};
@@ -211,7 +213,7 @@ TEMPLATE_TEST_CASE("a deferred release gives the lock back all the same", "", HO
 }
 
 TEMPLATE_TEST_CASE("threads of one client give locks back without waiting, and leave nothing behind", "",
-                   HOLDFAST_STORES)
+                   HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     std::array<int, 4> counted{};
@@ -234,7 +236,7 @@ TEMPLATE_TEST_CASE("threads of one client give locks back without waiting, and l
         CHECK(eventually([&] { return is_free(store, "orders/" + std::to_string(i)); }));
 }
 
-TEMPLATE_TEST_CASE("what a hook throws is dropped", "[lesson-6]", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("what a hook throws is dropped", "[lesson-6]", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     std::atomic<int> told{0};
@@ -255,7 +257,7 @@ TEMPLATE_TEST_CASE("what a hook throws is dropped", "[lesson-6]", HOLDFAST_STORE
     CHECK(m.lease().still_held());
 }
 
-TEMPLATE_TEST_CASE("bad names and options are refused when the object is made", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("bad names and options are refused when the object is made", "", HOLDFAST_STORES_AND_LAYOUTS)
 {
     TestType store;
     auto const refusal = [&](std::string const& name, holdfast::lock_options const& options) {

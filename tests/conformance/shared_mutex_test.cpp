@@ -109,7 +109,7 @@ bool wait_there([[maybe_unused]] Store& store, [[maybe_unused]] bool reader)
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("readers are together, and a writer is alone", "", HOLDFAST_STORES_WITH_READERS)
+TEMPLATE_TEST_CASE("readers are together, and a writer is alone", "", HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     shared_mutex ours{store.one, "orders", renewed<TestType>()};
@@ -145,7 +145,8 @@ TEMPLATE_TEST_CASE("readers are together, and a writer is alone", "", HOLDFAST_S
     CHECK(fenced.good());
 }
 
-TEMPLATE_TEST_CASE("the standard's guards and every form of a try work on both sides", "", HOLDFAST_STORES_WITH_READERS)
+TEMPLATE_TEST_CASE("the standard's guards and every form of a try work on both sides", "",
+                   HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     shared_mutex ours{store.one, "orders", renewed<TestType>()};
@@ -216,7 +217,7 @@ TEMPLATE_TEST_CASE("the standard's guards and every form of a try work on both s
 }
 
 TEMPLATE_TEST_CASE("a mutex of the same name and a read-write lock exclude each other", "",
-                   HOLDFAST_STORES_WITH_READERS)
+                   HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     typename TestType::mutex plain{store.one, "orders", renewed<TestType>()};
@@ -238,7 +239,7 @@ TEMPLATE_TEST_CASE("a mutex of the same name and a read-write lock exclude each 
     CHECK(plain.try_lock_for(1min));
 }
 
-TEMPLATE_TEST_CASE("readers that come without end keep no writer out", "", HOLDFAST_STORES_WITH_READERS)
+TEMPLATE_TEST_CASE("readers that come without end keep no writer out", "", HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     shared_mutex ours{store.one, "orders", renewed<TestType>()};
@@ -266,7 +267,7 @@ TEMPLATE_TEST_CASE("readers that come without end keep no writer out", "", HOLDF
     done = true;
 }
 
-TEMPLATE_TEST_CASE("writers that come without end keep no reader out", "", HOLDFAST_STORES_WITH_READERS)
+TEMPLATE_TEST_CASE("writers that come without end keep no reader out", "", HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     shared_mutex ours{store.one, "orders", renewed<TestType>()};
@@ -330,7 +331,7 @@ TEMPLATE_TEST_CASE("when a writer leaves, a reader that waits goes before a writ
 }
 
 TEMPLATE_TEST_CASE("a reader that is gone keeps no writer out, and a live one beside it does", "[lesson-10]",
-                   HOLDFAST_STORES_WITH_READERS)
+                   HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     auto brief = store.another(TestType::ttl);
@@ -351,7 +352,7 @@ TEMPLATE_TEST_CASE("a reader that is gone keeps no writer out, and a live one be
     CHECK(theirs.lease().still_held());
 }
 
-TEMPLATE_TEST_CASE("the loss of each hold is announced", "", HOLDFAST_STORES_WITH_READERS)
+TEMPLATE_TEST_CASE("the loss of each hold is announced", "", HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     auto client = store.another(TestType::ttl);
@@ -383,7 +384,7 @@ TEMPLATE_TEST_CASE("the loss of each hold is announced", "", HOLDFAST_STORES_WIT
 }
 
 TEMPLATE_TEST_CASE("an exclusive hold becomes a shared one, and no writer comes in between", "",
-                   HOLDFAST_STORES_WITH_READERS)
+                   HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     shared_mutex ours{store.one, "orders", renewed<TestType>()};
@@ -422,7 +423,8 @@ TEMPLATE_TEST_CASE("an exclusive hold becomes a shared one, and no writer comes 
     CHECK(written == 1);
 }
 
-TEMPLATE_TEST_CASE("two readers that want to write do not wait for each other", "", HOLDFAST_STORES_WITH_READERS)
+TEMPLATE_TEST_CASE("two readers that want to write do not wait for each other", "",
+                   HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     shared_mutex ours{store.one, "orders", renewed<TestType>()};
@@ -451,7 +453,7 @@ TEMPLATE_TEST_CASE("two readers that want to write do not wait for each other", 
 }
 
 TEMPLATE_TEST_CASE("a forked child can neither use nor harm the shared holds of its parent", "[lesson-7]",
-                   HOLDFAST_STORES_WITH_READERS)
+                   HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     auto ours = std::make_optional<shared_mutex>(store.one, "orders", renewed<TestType>());
@@ -517,7 +519,7 @@ TEMPLATE_TEST_CASE("a process that is killed while it reads or waits to write st
 }
 
 TEMPLATE_TEST_CASE("a reader that is given back without a wait is not in the way of the next one", "",
-                   HOLDFAST_STORES_WITH_READERS)
+                   HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS)
 {
     TestType store;
     shared_mutex m{store.one, "orders", renewed<TestType>()};

@@ -84,6 +84,16 @@ inline std::string app_user(std::string_view more = {})
     return least_rights(app_password, names, others.append(" ").append(more));
 }
 
+/// Returns: the same for a client of Redisson's layout.
+inline std::string redisson_user()
+{
+    std::string line;
+    for (auto const* const one : {"order*", "invoices", "counter", "a", "a?b", "b", "c"})
+        line = line.empty() ? redisson_rights(app_password, one, {})
+                            : line + " " + redisson_keys_of(one) + " " + redisson_channels_of(one);
+    return line;
+}
+
 /// How long a connection may take to be made: it ends nothing but a test that hangs.
 inline constexpr std::chrono::milliseconds connect_timeout = std::chrono::minutes{1};
 
@@ -108,13 +118,15 @@ struct on_redis {
     static constexpr int threads = 1;
 };
 
-struct redis_store : on_redis {
+/// One Redis with its locks in the layout `How`.
+template <redis::layout How>
+struct redis_store_in : on_redis {
     using client = redis::client;
     using mutex = redis::mutex;
     using shared_mutex = redis::shared_mutex;
     using semaphore = redis::semaphore;
 
-    redis_server server{{.config = {app_user()}}};
+    redis_server server{{.config = {How == redis::layout::redisson ? redisson_user() : app_user()}}};
     client one = connected<mutex>(another());
     client other = connected<mutex>(another());
 
@@ -130,10 +142,14 @@ struct redis_store : on_redis {
     [[nodiscard]] client made(redis::client_options how) const
     {
         how.connect_timeout = connect_timeout;
+        how.layout = How;
         return client{server.url("app", app_password), std::move(how)};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
+
+struct redis_store : redis_store_in<redis::layout::string> {};
+struct redisson_store : redis_store_in<redis::layout::redisson> {};
 
 #ifdef HOLDFAST_TEST_TLS
 struct redis_tls_store : on_redis {
@@ -325,3 +341,7 @@ template <class Store>
 #define HOLDFAST_BLOCKING_STORES                                                                                       \
     holdfast::test::memory_store, holdfast::test::redis_store HOLDFAST_AND_TLS,                                        \
         holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
+// The same with one Redis in Redisson's layout, whose locks do what the others do but for telling who has them.
+#define HOLDFAST_STORES_AND_LAYOUTS HOLDFAST_STORES, holdfast::test::redisson_store
+#define HOLDFAST_STORES_AND_LAYOUTS_WITH_READERS HOLDFAST_STORES_WITH_READERS, holdfast::test::redisson_store
+#define HOLDFAST_BLOCKING_STORES_AND_LAYOUTS HOLDFAST_BLOCKING_STORES, holdfast::test::redisson_store
