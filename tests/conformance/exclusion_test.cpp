@@ -136,7 +136,8 @@ TEMPLATE_TEST_CASE("a deadline in the past asks once", "", HOLDFAST_STORES_AND_L
     CHECK_FALSE(there.try_lock_for(0ms));
     CHECK_FALSE(there.try_lock_for(-1h));
 
-    // Of locks that were not held before: after a long use an attempt may be refused, so that clients that poll get a turn.
+    // Of locks that were not held before: after a long use an attempt may be refused, so that clients that poll get a
+    // turn.
     typename TestType::mutex past{store.one, "orders/past"};
     typename TestType::mutex boot{store.one, "orders/boot"};
     typename TestType::mutex system{store.one, "orders/system"};
