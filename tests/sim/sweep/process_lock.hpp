@@ -112,14 +112,13 @@ public:
         if (!l) return done(make_error_code(errc::not_owner));
         if (threads::ending()) return done(make_error_code(errc::unavailable));
         releasing_ = true;
+        released_ = std::move(done);
         auto& host = client_.host();
         auto const until = l->hold()->since() + options_->min_hold;
         if (!in_use_ || !l->hold()->still_held() || until <= host.now())
-            return client_.keep(give_back(this->shared_from_this(), std::move(l), std::move(done)));
-        host.at(host.when(until), [self = this->shared_from_this(), l] {
-            self->client_.keep(give_back(self, l, [](std::error_code) {}));
-        });
-        done({});
+            return client_.keep(give_back(this->shared_from_this(), std::move(l)));
+        host.at(host.when(until), [self = this->shared_from_this(), l] { self->client_.keep(give_back(self, l)); });
+        tell_released({});
     }
 
     void close()
@@ -190,14 +189,19 @@ private:
         self->end(r, got && !self->closed_ ? std::error_code{} : why);
     }
 
-    static sim::process give_back(std::shared_ptr<basic_process_queue> self, std::shared_ptr<granted_lease> l,
-                                  std::function<void(std::error_code)> done)
+    static sim::process give_back(std::shared_ptr<basic_process_queue> self, std::shared_ptr<granted_lease> l)
     {
         std::error_code ec;
         co_await granted_lease::give_back(std::move(l), &ec);
         self->releasing_ = false;
-        done(ec);
+        self->tell_released(ec);
         self->ask_next();
+    }
+
+    /// Effects: the caller of `release` is told, once.
+    void tell_released(std::error_code ec)
+    {
+        if (auto const done = std::exchange(released_, nullptr)) done(ec);
     }
 
     void cancel(std::shared_ptr<request> const& r)
@@ -229,6 +233,7 @@ private:
             r->on_stop.reset();
             r->told->deliver(std::make_error_code(std::errc::operation_canceled), false);
         }
+        tell_released(make_error_code(errc::unavailable));  // as each does after its operation timeout
     }
 
     Client& client_;
@@ -237,6 +242,7 @@ private:
     std::shared_ptr<granted_lease> lease_;
     std::deque<std::shared_ptr<request>> line_;
     std::vector<std::shared_ptr<request>> untold_;
+    std::function<void(std::error_code)> released_;  // is told the result of the release that is under way
     bool releasing_ = false;
     bool joining_ = false;
     bool closed_ = false;
@@ -327,8 +333,8 @@ public:
         auto const got = std::make_shared<typename answer::told>();
         got->to = threads::here();
         queue_->release([got](std::error_code why) { got->tell(why, false); });
-        while (!got->ended && !threads::ending()) threads::wait_until();
-        ec = got->ended ? got->code : make_error_code(errc::unavailable);
+        while (!got->ended) threads::wait_until();
+        ec = got->code;
     }
 
     bool extend(std::chrono::milliseconds, std::error_code& ec) override
