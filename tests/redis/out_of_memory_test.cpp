@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory that runs out in any step of a lock. A sanitizer brings an operator new of its own.
+// Memory that runs out in any step of a lock, and threads that do. A sanitizer brings an operator new of its own.
 #include "support/refused_memory.hpp"
 #include "support/refusing_new.hpp"
 
@@ -9,12 +9,17 @@
 #include "observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/process.hpp"
 
 #include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/redis.hpp>
+#include <holdfast/semaphore.hpp>
 #ifdef HOLDFAST_TEST_TLS
 #include "support/certificates.hpp"
 #endif
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -95,6 +100,33 @@ TEST_CASE("several locks whose memory runs out in any step are all held or none,
     mutex second{other, "stock"};
     CHECK(rival.try_lock_for(60s));
     CHECK(second.try_lock_for(60s));
+}
+
+TEST_CASE("a function that is called by the client's own thread, as no other can be begun, gives several back")
+{
+    redis_server server;
+    bool const permits = GENERATE(true, false);
+    auto born = holdfast::test::child::fork([&] {
+        client redis{server.url(), holdfast::test::unhurried()};
+        mutex orders{redis, "orders", {.ttl = 1h}};
+        mutex stock{redis, "stock", {.ttl = 1h}};
+        holdfast::multi_mutex both{orders, stock};
+        holdfast::semaphore jobs{redis, "jobs", 2, {.ttl = 1h}};
+        both.lock();
+        both.unlock();                        // the client's own thread runs
+        constexpr ::uid_t somebody = 54'321;  // who has no other process: threads are counted by user
+        ::rlimit const limits{2, 2};
+        if (::setrlimit(RLIMIT_NPROC, &limits) != 0 || ::setresuid(somebody, somebody, somebody) != 0) return 9;
+        std::promise<std::error_code> said;
+        auto const give_back = [&](std::error_code ec) {
+            if (!ec) permits ? jobs.release(2, ec) : both.unlock(ec);
+            said.set_value(ec);
+        };
+        permits ? jobs.async_acquire(2, give_back) : both.async_lock(give_back);
+        return said.get_future().get() ? 1 : 0;
+    });
+    auto const status = born.wait_for(1min);
+    CHECK(status == (::geteuid() == 0 ? 0 : 9));  // it needs the rights of root
 }
 
 TEST_CASE("a client whose memory runs out in any step leaves no descriptor open")

@@ -79,10 +79,15 @@ public:
     /// Returns: whether this thread is one of an announcer, of this or another one.
     [[nodiscard]] static bool here() noexcept { return here_ && !here_->in_child(); }
 
+    /// Returns: whether this thread is one that calls `tend`: the own thread of a client, which brings the results of
+    /// asynchronous calls, and so must not wait for one. It makes a call itself if memory or threads are short.
+    [[nodiscard]] static bool tended_here() noexcept { return tended_here_; }
+
     /// Effects: starts one more thread if the others have been busy for too long and another call could be made.
     /// Returns: when to call it again.
     boot_clock::time_point tend(boot_clock::time_point now) noexcept
     {
+        tended_here_ = true;
         std::scoped_lock guard{shared_->mutex};
         if (!shared_->next() || shared_->running.all()) return boot_clock::time_point::max();
         if (now - shared_->moved >= patience) {
@@ -229,6 +234,7 @@ private:
 
     // In the threads that call; one for all shared libraries, also of those that hide their names.
     [[gnu::visibility("default")]] static inline thread_local std::optional<fork_guard> here_;
+    [[gnu::visibility("default")]] static inline thread_local bool tended_here_ = false;
 
     std::function<void()> const attend_;
     std::shared_ptr<shared> shared_ = std::make_shared<shared>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/announcer.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
@@ -90,13 +91,16 @@ private:
     void begin(std::size_t n) noexcept
     {
         auto& [lock, hold, outcome] = all_[n];
-        try {
-            lock->begin_unlock(hold, make_as<async_result, answer>(shared_from_this(), n));
-        } catch (...) {  // without the means to do so in the background
-            auto why = current_exception_code();
-            all_answered_ ? lock->give_back(hold) : lock->unlock(why);
-            answered(n, why);
+        std::error_code why;
+        if (all_answered_ || !announcer::tended_here()) {  // otherwise it would wait for itself
+            try {
+                return lock->begin_unlock(hold, make_as<async_result, answer>(shared_from_this(), n));
+            } catch (...) {  // without the means to do so in the background
+                why = current_exception_code();
+            }
         }
+        all_answered_ ? lock->give_back(hold) : lock->unlock(why);
+        answered(n, why);
     }
 
     void answered(std::size_t n, std::error_code ec) noexcept
