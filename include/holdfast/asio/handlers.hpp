@@ -179,17 +179,13 @@ public:
 
     void operator()()
     {
+        auto handler = std::move(waits_->handler());
+        waits_.release()->free(handler);  // before the call of the handler, which may need as much memory again
         if (hold_ && origin_.in_child()) {
             ec_ = make_error_code(errc::misconfigured);
             async_access::forget(hold_);  // it is the parent's
         }
-        if (hold_ && async_access::of(hold_)->closed()) {
-            ec_ = std::make_error_code(std::errc::operation_canceled);
-            hold_.give_back();
-        }
-        auto handler = std::move(waits_->handler());
-        waits_.release()->free(handler);  // before the call of the handler, which may need as much memory again
-        if (hold_) async_access::of(hold_)->begin_use();
+        if (hold_ && !reach_user(*async_access::of(hold_), hold_.lease(), ec_)) async_access::forget(hold_);
         Tells::tell(std::move(handler), ec_, std::move(hold_));
     }
 

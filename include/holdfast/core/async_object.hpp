@@ -169,6 +169,19 @@ public:
 /// Gives the adapters of asynchronous frameworks access to what takes the holds of an object.
 struct async_access;
 
+/// Effects: `hold`, which `of` was granted, reaches its user, who is told of it next. If what it was taken for was
+/// destroyed meanwhile, it is given back instead, and `ec` is set. Returns: whether it is held.
+[[nodiscard]] inline bool reach_user(async_object& of, holdfast::lease const& hold, std::error_code& ec) noexcept
+{
+    if (of.closed()) {
+        of.give_back(hold);
+        ec = std::make_error_code(std::errc::operation_canceled);
+        return false;
+    }
+    of.begin_use();
+    return true;
+}
+
 /// Effects: begins to take a hold of `from`; `f(ec, held)` is told the result. The hold is left to the user.
 template <class F>
 // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved
@@ -179,14 +192,8 @@ void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, 
                     callback_of([one = std::shared_ptr<async_object>{one}, f = std::move(f)](std::error_code ec,
                                                                                              bool held) mutable {
                         auto const of = std::move(one);
-                        if (held && of->closed()) {  // the end of what it was taken for gives it back
-                            of->give_back(of->lease());
-                            return f(std::make_error_code(std::errc::operation_canceled), false);
-                        }
-                        if (held) {
-                            of->begin_use();
-                            of->leave();
-                        }
+                        held = held && reach_user(*of, of->lease(), ec);
+                        if (held) of->leave();
                         f(ec, held);
                     }));
 }

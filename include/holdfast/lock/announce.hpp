@@ -10,10 +10,10 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/lock/report.hpp>
 
-#include <concepts>
 #include <memory>
 #include <new>
 #include <stop_token>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
@@ -55,18 +55,20 @@ inline void announce_loss(announcer* background, hold_state& lost) noexcept
     return true;
 }
 
-/// Effects: calls `f(*told)`, which delivers a result. If `told` runs user code, a thread of `background` does this, or
-/// this one if that is null or memory is short; otherwise this thread.
-template <std::invocable<async_result&> F>
-void deliver(announcer* background, std::unique_ptr<async_result> told, F f) noexcept
+/// Effects: delivers a result to `told`. If that runs user code, a thread of `background` does this, or this one if
+/// that is null or memory is short; otherwise this thread.
+inline void deliver(announcer* background, std::unique_ptr<async_result> told, std::error_code ec, bool held) noexcept
 {
-    if (!background || !told->runs_user_code()) return f(*told);
+    if (!background || !told->runs_user_code()) return told->deliver(ec, held);
     try {
-        announcer::call one{[it = told.get(), f]() mutable { f(*std::unique_ptr<async_result>{it}); }};
+        announcer::call one{[it = told.get(), ec, held] {
+            std::unique_ptr<async_result> const mine{it};
+            mine->deliver(ec, held);
+        }};
         static_cast<void>(told.release());
         background->tell(std::move(one));
     } catch (std::bad_alloc const&) {
-        f(*told);
+        told->deliver(ec, held);
     }
 }
 

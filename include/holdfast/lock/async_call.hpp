@@ -28,24 +28,6 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// What an asynchronous call tells when it has ended. What it has of the client is let go of before: the function that
-/// is told may end the client.
-struct delivery {
-    std::error_code code;
-    std::shared_ptr<wait_queue> queue{};
-    std::shared_ptr<mutex_state> owner{};  ///< has the lock, unless its object is destroyed by then; null: none has
-
-    void operator()(async_result& whom)
-    {
-        bool const gone = owner && queue->destroyed(*owner);
-        bool const held = owner && !gone;
-        if (held && whom.runs_user_code()) queue->begin_use(*owner);
-        owner.reset();
-        queue.reset();
-        whom.deliver(gone ? std::make_error_code(std::errc::operation_canceled) : code, held);
-    }
-};
-
 /// An asynchronous lock call. The client's thread runs `wait_queue::step` for it. The caller runs the first step, so
 /// that the request is sent before the call returns. It keeps itself alive until it has ended.
 class async_lock_call final : public waiter, public scheduled, public std::enable_shared_from_this<async_lock_call> {
@@ -121,7 +103,7 @@ private:
         queue_->tell_end(*this, &calls);
         report_servers(queue_->store(), hook);
         if (!ec) queue_->reports().went_well(hook, queue_->name());
-        deliver(&calls, std::move(told_), ec ? delivery{ec} : delivery{{}, queue_, owner_});
+        deliver(&calls, std::move(told_), ec, !ec);
     }
 
     std::shared_ptr<wait_queue> const queue_;
@@ -172,7 +154,7 @@ public:
         auto& calls = thread().calls;
         auto const said = result_ ? *result_ : queue_->finish_release(*call_, *gave_up_, &calls);
         if (said.code) told_->explain(said);
-        deliver(&calls, std::move(told_), delivery{said.code});
+        deliver(&calls, std::move(told_), said.code, false);
     }
 
 private:

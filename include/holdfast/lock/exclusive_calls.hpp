@@ -104,7 +104,7 @@ public:
     /// Throws: if memory or a thread is missing; then `f` is not called.
     void async_lock(std::function<void(std::error_code)> f, std::stop_token stop = {})
     {
-        object_->begin_lock({}, std::move(stop), detail::callback_of(detail::with_code(std::move(f))));
+        detail::begin_lock_of(*object_, {}, std::move(stop), detail::with_code(std::move(f)));
     }
 
     /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
@@ -113,15 +113,11 @@ public:
     void async_try_lock_for(std::chrono::duration<Rep, Period> const& d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})  // NOLINT(performance-unnecessary-value-param): it is moved
     {
-        object_->begin_lock(detail::patience::in(d), std::move(stop),
-                            detail::callback_of(detail::in_time(std::move(f))));
+        detail::begin_lock_of(*object_, detail::patience::in(d), std::move(stop), detail::in_time(std::move(f)));
     }
 
     /// Effects: as `unlock(ec)`, but returns at once; `f(ec)` is called with its result, as above.
-    void async_unlock(std::function<void(std::error_code)> f)
-    {
-        object_->begin_unlock(lease(), detail::callback_of(detail::with_code(std::move(f))));
-    }
+    void async_unlock(std::function<void(std::error_code)> f) { detail::begin_unlock_of(*object_, std::move(f)); }
 
 protected:
     /// Effects: takes what `object` takes.

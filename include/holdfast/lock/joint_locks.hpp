@@ -254,7 +254,7 @@ private:
         {
             at_stop_.reset();
             at_close_.reset();
-            detail::deliver(background, std::move(told_), [=](async_result& whom) { whom.deliver(ec, is_held); });
+            detail::deliver(background, std::move(told_), ec, is_held);
         }
 
         std::shared_ptr<joint_locks> const of_;

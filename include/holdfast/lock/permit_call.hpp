@@ -128,7 +128,7 @@ private:
 
     void tell(std::unique_ptr<async_result> told, std::error_code ec, bool held) noexcept
     {
-        deliver(any()->calls(), std::move(told), [=](async_result& whom) { whom.deliver(ec, held); });
+        deliver(any()->calls(), std::move(told), ec, held);
     }
 
     using step = permit_steps::step;
