@@ -4,16 +4,11 @@
 #include <holdfast/adapters/semaphore.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/error.hpp>
-#include <holdfast/core/lease.hpp>
-#include <holdfast/core/lease_access.hpp>
-#include <holdfast/core/name.hpp>
-#include <holdfast/core/result.hpp>
-#include <holdfast/core/store.hpp>
+#include <holdfast/core/hold_guard.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <system_error>
@@ -34,7 +29,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// Constructors and members that wait throw what the members of `semaphore` throw. A permit without a name,
 /// `holdfast::leased_permit{jobs};`, is given back at the end of its statement: the compiler warns. The end of the
 /// semaphore gives the permit back, too.
-class leased_permit : public lease_access {
+class leased_permit : public hold_guard {
 public:
     leased_permit() noexcept = default;
 
@@ -73,10 +68,7 @@ public:
     [[nodiscard]] leased_permit(semaphore& s, std::adopt_lock_t) { own(s.permits_->let_go(1)); }
 
     /// Effects: takes over the permit of `other`, which owns none afterwards.
-    leased_permit(leased_permit&& other) noexcept
-        : lease_access{std::move(other)},
-          object_{std::exchange(other.object_, nullptr)},
-          slot_{std::exchange(other.slot_, 0)}
+    leased_permit(leased_permit&& other) noexcept : hold_guard{std::move(other)}, slot_{std::exchange(other.slot_, 0)}
     {
     }
 
@@ -91,51 +83,25 @@ public:
     ~leased_permit() { release(); }
 
     /// Effects: gives the permit back, if it is owned, as `semaphore::release` does; errors are reported to `on_error`.
-    void release() noexcept
-    {
-        auto const object = std::exchange(object_, nullptr);
-        if (object && !object->closed()) object->unlock();
-    }
+    void release() noexcept { give_back(); }
 
     /// As above. Postconditions: `ec` is as `semaphore::release(ec)` sets it.
-    void release(std::error_code& ec) noexcept
-    {
-        ec = make_error_code(errc::not_owner);
-        if (auto const object = std::exchange(object_, nullptr)) object->unlock(ec);
-    }
+    void release(std::error_code& ec) noexcept { give_back(ec); }
 
     /// Effects: exchanges the permits of both.
     void swap(leased_permit& other) noexcept
     {
-        std::swap(object_, other.object_);
-        std::swap(lease_, other.lease_);
+        hold_guard::swap(other);
         std::swap(slot_, other.slot_);
     }
 
     /// Returns: whether the guard will give a permit back. It does not say whether the lease was lost: see
     /// `still_held`.
-    [[nodiscard]] bool owns_permit() const noexcept { return object_ != nullptr; }
-    /// Returns: `owns_permit()`.
-    [[nodiscard]] explicit operator bool() const noexcept { return owns_permit(); }
+    [[nodiscard]] bool owns_permit() const noexcept { return static_cast<bool>(*this); }
 
     /// Returns: which permit it is: 0 to `max() - 1`, as that was when it was taken. No two holders have the same.
     /// After the release, which one it was; 0 if there was none.
     [[nodiscard]] std::size_t slot() const noexcept { return slot_; }
-
-    /// Effects, returns: as `mutex::extend`, for this permit alone.
-    bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
-    {
-        if (object_) return object_->extend(ttl, ec);
-        ec = make_error_code(errc::not_owner);
-        return false;
-    }
-
-    /// Throws: `error` with the code of the overload above.
-    void extend(std::chrono::milliseconds ttl)
-    {
-        if (object_) return object_->extend(ttl);
-        throw detail::error_of({}, {make_error_code(errc::not_owner), "extend: no permit is owned"});
-    }
 
 private:
     void take(semaphore& s, detail::patience const& p, std::stop_token const& stop)
@@ -147,11 +113,9 @@ private:
     {
         if (slots.empty()) return;
         slot_ = slots.front().slot;
-        object_ = slots.front().lock;
-        lease_ = object_->lease();
+        hold_guard::own(slots.front().lock);
     }
 
-    std::shared_ptr<detail::lock_object> object_;
     std::size_t slot_ = 0;
 };
 

@@ -4,12 +4,8 @@
 #include <holdfast/adapters/shared_mutex.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/error.hpp>
-#include <holdfast/core/lease.hpp>
-#include <holdfast/core/lease_access.hpp>
-#include <holdfast/core/name.hpp>
+#include <holdfast/core/hold_guard.hpp>
 #include <holdfast/core/shared_object.hpp>
-#include <holdfast/core/store.hpp>
 
 #include <chrono>
 #include <memory>
@@ -34,7 +30,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// Constructors that wait throw what the members of `shared_mutex` throw. A guard without a name,
 /// `holdfast::leased_shared_lock{prices};`, gives back at the end of its statement: the compiler warns. The end of the
 /// mutex gives the hold back, too.
-class leased_shared_lock : public lease_access {
+class leased_shared_lock : public hold_guard {
 public:
     leased_shared_lock() noexcept = default;
 
@@ -75,9 +71,7 @@ public:
 
     /// Effects: takes over the hold of `other`, which owns none afterwards.
     leased_shared_lock(leased_shared_lock&& other) noexcept
-        : lease_access{std::move(other)},
-          holds_{std::exchange(other.holds_, nullptr)},
-          object_{std::exchange(other.object_, nullptr)}
+        : hold_guard{std::move(other)}, holds_{std::exchange(other.holds_, nullptr)}
     {
     }
 
@@ -93,53 +87,20 @@ public:
 
     /// Effects: gives the hold back, if there is one, as `shared_mutex::unlock_shared` does; errors are reported to
     /// `on_error`.
-    void unlock() noexcept
-    {
-        auto const holds = std::exchange(holds_, nullptr);
-        auto const object = std::exchange(object_, nullptr);
-        if (!object || object->closed()) return;
-        object->unlock();
-        holds->put_back(object);
-    }
+    void unlock() noexcept { put_back(give_back()); }
 
     /// As above. Postconditions: `ec` is as `shared_mutex::unlock_shared(ec)` sets it.
-    void unlock(std::error_code& ec) noexcept
-    {
-        auto const holds = std::exchange(holds_, nullptr);
-        auto const object = std::exchange(object_, nullptr);
-        ec = make_error_code(errc::not_owner);
-        if (!object) return;
-        object->unlock(ec);
-        holds->put_back(object);
-    }
+    void unlock(std::error_code& ec) noexcept { put_back(give_back(ec)); }
 
     /// Effects: exchanges the holds of both.
     void swap(leased_shared_lock& other) noexcept
     {
+        hold_guard::swap(other);
         std::swap(holds_, other.holds_);
-        std::swap(object_, other.object_);
-        std::swap(lease_, other.lease_);
     }
 
     /// Returns: whether the guard will give a hold back. It does not say whether the lease was lost: see `still_held`.
-    [[nodiscard]] bool owns_lock() const noexcept { return object_ != nullptr; }
-    /// Returns: `owns_lock()`.
-    [[nodiscard]] explicit operator bool() const noexcept { return owns_lock(); }
-
-    /// Effects, returns: as `mutex::extend`, for this hold alone.
-    bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
-    {
-        if (object_) return object_->extend(ttl, ec);
-        ec = make_error_code(errc::not_owner);
-        return false;
-    }
-
-    /// Throws: `error` with the code of the overload above.
-    void extend(std::chrono::milliseconds ttl)
-    {
-        if (object_) return object_->extend(ttl);
-        throw detail::error_of({}, {make_error_code(errc::not_owner), "extend: no shared hold is owned"});
-    }
+    [[nodiscard]] bool owns_lock() const noexcept { return static_cast<bool>(*this); }
 
 private:
     void take(shared_mutex& m, detail::patience const& p, std::stop_token const& stop)
@@ -147,16 +108,19 @@ private:
         own(m, m.readers_->lock(p, stop));
     }
 
-    void own(shared_mutex const& m, detail::shared_object::object one)
+    void own(shared_mutex const& m, object one)
     {
-        object_ = std::move(one);
-        if (!object_) return;
-        holds_ = m.readers_;
-        lease_ = object_->lease();
+        hold_guard::own(std::move(one));
+        if (owns_lock()) holds_ = m.readers_;
+    }
+
+    void put_back(object const& one) noexcept
+    {
+        auto const holds = std::exchange(holds_, nullptr);
+        if (one) holds->put_back(one);
     }
 
     std::shared_ptr<detail::shared_object> holds_;
-    detail::shared_object::object object_;
 };
 
 /// Effects: `a.swap(b)`.
