@@ -36,6 +36,8 @@ struct election_options {
     /// was begun at the end of the term may arrive in the next one. Large: the term ends although the next renewal
     /// would have come in time. At most a third of the ttl: a lease is renewed when two thirds are left. If it is more
     /// than these, each term ends before the first renewal; that is not checked, as it may be meant, without `renew`.
+    /// `lock_options::stop_margin` is no substitute: it gives the lease up, which an election keeps, and renews, until
+    /// `on_deposed` has returned.
     std::chrono::milliseconds stop_margin{0};
 
     /// How long the candidate waits after a term before it campaigns again. Short: a leader that fails at once is

@@ -103,6 +103,7 @@ private:
                                "by different names; give one of the two, or name the server alike"});
     }
 
+    /// A store judges an outage within one request. Here each lasts a second at most, as the twin is asked about again.
     [[nodiscard]] static boot_clock::time_point outage_ends(lock_object const& one, patience const& p,
                                                             boot_clock::time_point answered)
     {

@@ -145,7 +145,8 @@ public:
         if (stopping_) wake();
     }
 
-    /// Effects: the same for one that may wait a moment: the next caller will most likely serve it.
+    /// Effects: the same for one that may wait a moment: the next caller will most likely serve it, and an `unlock`
+    /// that waits for no answer wakes no thread.
     void begin_late_service() noexcept
     {
         std::scoped_lock guard{mutex_};
