@@ -40,15 +40,16 @@ public:
         return {};
     }
 
-    /// Listens to what the holder of `of` is told. Its functions are called by `in`, its process.
-    announcements(sim::host& in, holdfast::lease of)
-        : process_{in}, lease_{std::move(of)}, at_loss_{lease_.lost_token(), [this] { told_ = process_.present(); }}
+    /// Listens to what the holder of `of` is told, which may use it for `usable` after a renewal. Its functions are
+    /// called by `in`, its process.
+    announcements(sim::host& in, holdfast::lease of, duration usable)
+        : process_{in}, lease_{std::move(of)}, hardly_any_{usable / 8}, at_loss_{lease_.lost_token(), [this] { told_ = process_.present(); }}
     {
         listen();
     }
 
     /// Effects: looks at a lease that is held. Returns: whether a holder that is told of a risk could know better: it
-    /// was renewed since the last look, and nothing of it has failed since.
+    /// was renewed since the last look, nothing of it has failed since, and it does not end soon.
     [[nodiscard]] bool too_worried()
     {
         auto const now = process_.present();
@@ -57,11 +58,12 @@ public:
         bool const awake = process_.awake_since() <= std::exchange(looked_, now);
         bool const worried = lease_.at_risk().stop_requested();
         if (warned_ != time_point::max() && !worried) listen();
-        return renewed && awake && worried;
+        return renewed && awake && worried && !ends_soon();
     }
 
-    /// Returns: whether the holder was told that its lease is at risk.
-    [[nodiscard]] bool warned() const noexcept { return warned_ != time_point::max(); }
+    /// Returns: whether the holder was told that its lease is at risk, and it did not end soon. A session that has only
+    /// waited for a while proves little at first, and a renewal may be granted that makes its leases no longer.
+    [[nodiscard]] bool warned() const noexcept { return warned_ != time_point::max() && !ended_soon_; }
 
     /// Returns: how it ended. Requires: it is lost, and its process has acted since.
     [[nodiscard]] loss lost() const
@@ -81,15 +83,22 @@ private:
     {
         at_risk_ = nullptr;
         warned_ = time_point::max();
-        at_risk_ = std::make_unique<callback>(lease_.at_risk(), [this] { warned_ = process_.present(); });
+        at_risk_ = std::make_unique<callback>(lease_.at_risk(), [this] {
+            ended_soon_ = ends_soon();
+            warned_ = process_.present();
+        });
     }
+
+    [[nodiscard]] bool ends_soon() const noexcept { return lease_.expires_at() - process_.now() < hardly_any_; }
 
     sim::host& process_;
     holdfast::lease const lease_;
+    duration const hardly_any_;
     time_point ends_ = lease_.expires_at();
     time_point looked_ = process_.present();
     time_point warned_ = time_point::max();
     time_point told_ = time_point::max();
+    bool ended_soon_ = false;
     callback at_loss_;
     std::unique_ptr<callback> at_risk_;
 };

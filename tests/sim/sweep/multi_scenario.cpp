@@ -132,7 +132,7 @@ private:
                                                           .last_fence = fence}});
             claims.push_back(&one.what);
         }
-        announcements heard{process, all.lease()};
+        announcements heard{process, all.lease(), ttl_ - stop_margin_};
         auto const held = [&] {
             bool const whole = all.lease().still_held();
             if (whole) see_risk(heard, claims.size() == 1);
