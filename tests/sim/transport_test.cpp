@@ -102,6 +102,25 @@ TEST_CASE("a lock is taken, refused to another, and given back over the simulate
     CHECK(next->fence > got->fence);
 }
 
+TEST_CASE("a release that a server did not get is sent to it again by the client itself, after a pause")
+{
+    fixture f;
+    auto const got = fixture::acquire(f.way);
+    REQUIRE(got);
+    redis::extend_operation extend{f.way, key, got->token, 1h};
+    sim::call extending{f.one};
+    extend.start(extending);
+    REQUIRE(extending.run_until(f.way.now() + 1s));
+    f.servers.crash(4, 100ms, sim::node::memory::kept);
+    f.run(2ms);
+    fixture::release(f.way, *got);
+    f.run(400ms);
+    CHECK(f.servers[4].get(key->lock, f.world.now()));
+    f.run(100ms);
+    CHECK_FALSE(f.servers[4].get(key->lock, f.world.now()));
+    f.world.run_until(f.world.now() + 1h);  // and then there is nothing left to do
+}
+
 TEST_CASE("two of five servers down make no difference, three do")
 {
     fixture f;

@@ -5,10 +5,10 @@
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/finish_pause.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/owned_thread.hpp>
-#include <holdfast/lock/finish_pause.hpp>
 #include <holdfast/lock/poll_timer.hpp>
 #include <holdfast/lock/schedule.hpp>
 

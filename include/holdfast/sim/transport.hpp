@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/finish_pause.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -62,6 +64,7 @@ public:
                                           go_on),
                 subscribers_.emplace_back(client, servers, n, options.connect_timeout));
         for (auto& one : connections_) one.name_holder(options.holder);
+        running_.push_back({&finisher_, nullptr, 0, boot_clock::time_point::max()});
     }
 
     [[nodiscard]] host& client() const noexcept { return client_; }
@@ -137,12 +140,14 @@ public:
         if (found == running_.end()) return;
         auto* const done = found->done;
         running_.erase(found);
+        finisher_.look();
         done->complete();
     }
 
     void abandon(redis::running& operation) override
     {
         if (auto const found = find(operation); found != running_.end()) running_.erase(found);
+        finisher_.look();
     }
 
 private:
@@ -151,6 +156,33 @@ private:
         completion* done;
         std::uint64_t timer;
         boot_clock::time_point wake_at;
+    };
+
+    /// Goes on with what no operation waits for, at the times of a client's own thread.
+    class finisher final : public redis::running {
+    public:
+        explicit finisher(transport& of) noexcept : way_{of} {}
+
+        [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return pause_.at(); }
+
+        void on_time(boot_clock::time_point now) noexcept override
+        {
+            std::scoped_lock guard{way_};
+            if (pause_.take(now)) way_.finish() ? pause_.go_on(now) : look();
+            way_.updated(*this);
+        }
+
+        /// Effects: an operation has ended, which may have left something.
+        void look()
+        {
+            if (!way_.unfinished()) return;
+            pause_.begin(way_.now());
+            way_.updated(*this);
+        }
+
+    private:
+        transport& way_;
+        holdfast::detail::finish_pause pause_;
     };
 
     [[nodiscard]] static std::chrono::milliseconds guard_of(transport_options const& options)
@@ -182,6 +214,7 @@ private:
     std::deque<subscriber> subscribers_;
     std::vector<running> running_;
     std::uint64_t timers_ = 0;
+    finisher finisher_{*this};
 };
 
 }  // namespace holdfast::sim

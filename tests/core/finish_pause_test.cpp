@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
 
-#include <holdfast/lock/finish_pause.hpp>
+#include <holdfast/core/finish_pause.hpp>
 
 #include <chrono>
 
