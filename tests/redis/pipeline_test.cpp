@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -68,7 +69,7 @@ struct line {
     {
         connect();
         auto const first = written();
-        pipeline.decided({}, now);
+        pipeline.decided({});
         auto const then = written();
         return first + (first.empty() || then.empty() ? "" : " ") + then;
     }
@@ -112,6 +113,18 @@ struct line {
         REQUIRE_FALSE(send(verb::acquire, n, &e));
         (void)written();
         answer_with(yes());
+    }
+
+    /// Effects: sends a release, which the node refuses for now.
+    void refuse_release(unsigned n, char const* lock = "orders", holdfast::access mode = holdfast::access::sole)
+    {
+        ear e;
+        auto one = make(verb::release, n);
+        one.keys = std::make_shared<lock_keys const>(lock, std::string_view{}, mode);
+        REQUIRE_FALSE(pipeline.send(one, &e, {}, now));
+        REQUIRE(written() == "release" + std::to_string(n));
+        answer_with(answer::failed(errc::loading));
+        REQUIRE(e.failure() == errc::loading);
     }
 
     script_form last_form{};
@@ -186,12 +199,12 @@ TEST_CASE("what is sent while a connection is made waits for it, and an acquire 
     CHECK(l.written().empty());
     SECTION("and is sent then")
     {
-        l.pipeline.decided({}, l.now);
+        l.pipeline.decided({});
         CHECK(l.written() == "acquire1 acquire3");
     }
     SECTION("and is refused if the node has none")
     {
-        l.pipeline.decided(errc::clock_out_of_line, l.now);
+        l.pipeline.decided(errc::clock_out_of_line);
         l.tell();
         CHECK(l.written().empty());
         CHECK(acquire.failure() == errc::clock_out_of_line);
@@ -206,7 +219,7 @@ TEST_CASE("an acquire has the facts of the node that it is written to")
     ear e;
     CHECK_FALSE(l.send(verb::acquire, 1, &e));
     l.pipeline.connected({.floor = 77, .fence_lifetime = 3h}, l.now);
-    l.pipeline.decided({}, l.now);
+    l.pipeline.decided({});
     REQUIRE(l.pipeline.next_to_write());
     CHECK(l.pipeline.next_to_write()->what.floor == 77);
     CHECK(l.pipeline.next_to_write()->what.fence_lifetime == 3h);
@@ -562,25 +575,59 @@ TEST_CASE("of the releases that are sent over a new connection, the first is sen
 TEST_CASE("releases that the server refuses for now are tried one by one, and all when one is answered")
 {
     connected_line l;
-    ear e;
-    for (unsigned n = 1; n <= 4; ++n) {
-        ear release;
-        CHECK_FALSE(l.send(verb::release, n, &release));
-        CHECK(l.written() == "release" + std::to_string(n));
-        l.answer_with(failed(errc::loading));
-        CHECK(release.failure() == errc::loading);
-    }
+    for (unsigned n = 1; n <= 4; ++n) l.refuse_release(n);
     CHECK(l.written().empty());
-    CHECK_FALSE(l.send(verb::acquire, 9, &e));
-    CHECK(l.written() == "release1 acquire9");
+    ear e;
+    auto other = l.make(verb::acquire, 9);
+    other.keys = std::make_shared<lock_keys const>("invoices");
+    CHECK_FALSE(l.pipeline.send(other, &e, {}, l.now));
+    CHECK(l.written() == "acquire9");
+    l.answer_with(yes());
+    CHECK(l.written().empty());
+    CHECK(l.pipeline.finish(l.now));
+    CHECK(l.written() == "release1");
     l.answer_with(failed(errc::busy));
-    l.answer_with(no());
+    CHECK(l.written().empty());
+    CHECK(l.pipeline.finish(l.now));
     CHECK(l.written() == "release2");
     l.answer_with(no());
     CHECK(l.written() == "release3 release4 release1");
     for (int i = 0; i < 3; ++i) l.answer_with(yes());
-    CHECK_FALSE(l.send(verb::acquire, 9, &e));
-    CHECK(l.written() == "acquire9");
+    CHECK(l.written().empty());
+    CHECK_FALSE(l.pipeline.finish(l.now));
+    CHECK(l.written().empty());
+}
+
+TEST_CASE("the releases that are kept of a lock go ahead of what is asked of it next, and those of others do not")
+{
+    connected_line l;
+    l.refuse_release(1, "orders");
+    l.refuse_release(2, "invoices");
+    l.refuse_release(3, "orders", holdfast::access::shared);
+    ear e;
+    SECTION("by an acquire of it, or a renewal")
+    {
+        auto const what = GENERATE(verb::acquire, verb::extend);
+        CHECK_FALSE(l.send(what, 9, &e));
+        CHECK(l.written() == (what == verb::acquire ? "release1 release3 acquire9" : "release1 release3 extend9"));
+    }
+    SECTION("by an acquire of several")
+    {
+        auto both = l.make(verb::acquire_all, 9);
+        both.keys = std::make_shared<lock_keys const>("books");
+        both.members = std::make_shared<std::vector<holdfast::redis::joint_member> const>(
+            std::vector<holdfast::redis::joint_member>{{.keys = both.keys, .token = token(9)},
+                                                       {.keys = l.keys, .token = token(10)}});
+        CHECK_FALSE(l.pipeline.send(both, &e, {}, l.now));
+        CHECK(l.written() == "release1 release3 ?9");
+    }
+    SECTION("not by a release of it, a confirmation, or a leave: they are not to wait for more")
+    {
+        auto const [what, written] = GENERATE(std::pair{verb::release, "release9"},
+                                              std::pair{verb::confirm, "confirm9"}, std::pair{verb::leave, "leave9"});
+        CHECK_FALSE(l.send(what, 9, &e));
+        CHECK(l.written() == written);
+    }
 }
 
 TEST_CASE("a node that may not have got a release has something to finish until it has answered it")
@@ -667,12 +714,12 @@ TEST_CASE("a roll-back that is refused is not kept if its token is asked for aga
     l.connect();
     CHECK(l.written() == "release1");
     if (!l.undecided) {
-        l.pipeline.decided({}, l.now);
+        l.pipeline.decided({});
         CHECK(l.written() == "acquire1");
     }
     l.answer_with(failed(errc::loading));
     if (l.undecided) {
-        l.pipeline.decided({}, l.now);
+        l.pipeline.decided({});
         CHECK(l.written() == "acquire1");
     }
     l.answer_with(yes());

@@ -27,9 +27,9 @@ namespace {
 
 owner_token token(std::size_t number) { return owner_token::from_bits(0, number); }
 
-command release_of(std::size_t number, std::chrono::milliseconds ttl = 10s)
+command release_of(std::size_t number, std::chrono::milliseconds ttl = 10s, char const* lock = "orders")
 {
-    auto const keys = std::make_shared<lock_keys const>("orders");
+    auto const keys = std::make_shared<lock_keys const>(lock);
     return {.what = command::verb::release, .keys = keys, .token = token(number), .ttl = ttl};
 }
 
@@ -93,19 +93,20 @@ TEST_CASE("a release that is kept again is kept for as long as the longer of bot
     CHECK(kept.size() == 2);
 }
 
-TEST_CASE("releases are taken in their order, as many as are asked for; that of one token, too; and are dropped")
+TEST_CASE("releases are taken in their order, as many as are asked for; those of one lock, too; and are dropped")
 {
     release_retries kept;
-    for (std::size_t n = 0; n < 5; ++n) kept.keep(release_of(n), t0);
-    CHECK(taken(kept, 2) == std::vector{token(0), token(1)});
-    pending_commands one;
-    kept.take(token(3), one);
-    kept.take(token(7), one);
-    REQUIRE(one.size() == 1);
-    CHECK(one.front().what.token == token(3));
-    kept.drop(token(2));
+    for (std::size_t n = 0; n < 6; ++n) kept.keep(release_of(n, 10s, n % 2 == 0 ? "orders" : "invoices"), t0);
+    CHECK(taken(kept, 1) == std::vector{token(0)});
+    pending_commands some;
+    kept.take(release_of(9), some);
+    kept.take(release_of(9, 10s, "books"), some);
+    REQUIRE(some.size() == 2);
+    CHECK(some.front().what.token == token(2));
+    CHECK(some.back().what.token == token(4));
+    kept.drop(token(3));
     kept.drop(token(7));
-    CHECK(taken(kept, 5) == std::vector{token(4)});
+    CHECK(taken(kept, 5) == std::vector{token(1), token(5)});
 }
 
 TEST_CASE("what is kept of an acquire is its release")

@@ -138,7 +138,7 @@ public:
     void decide(boot_clock::time_point now) noexcept
     try {
         if (!up() || undecided(now)) return;
-        pipeline_.decided(may_vote(now), now);
+        pipeline_.decided(may_vote(now));
         tell_failures(now);
         // The next connection may show the clock more exactly.
         if (up() && votes_.vague(index_)) return disconnect(errc::clock_out_of_line, now);

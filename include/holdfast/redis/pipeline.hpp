@@ -84,7 +84,7 @@ public:
         if (!connected_ || (one.front().acquires() && now_is.undecided))
             waiting_.splice(waiting_.end(), one);
         else
-            prepare(one, now);
+            prepare(one);
         return {};
     }
 
@@ -130,16 +130,16 @@ public:
             if (one.front().acquires())
                 waiting_.splice(waiting_.end(), one);
             else if (one.front().wanted(now))
-                prepare(one, now);
+                prepare(one);
         }
     }
 
     /// Effects: the node's vote is decided. What waited for it is sent, or fails if `why` says that there is no vote.
-    void decided(std::error_code why, boot_clock::time_point now) noexcept
+    void decided(std::error_code why) noexcept
     {
         while (connected_ && !waiting_.empty()) {
             auto one = take_first(waiting_);
-            why ? failed_.add(one, why) : prepare(one, now);
+            why ? failed_.add(one, why) : prepare(one);
         }
     }
 
@@ -194,14 +194,13 @@ public:
         if (again) {
             e.ask_in_another_form(a.error);
             // mutant: a refused roll-back sent again after the next acquire
-            if ((e.wanted(now) || e.what.what == command::verb::leave) && !too_late) prepare(one, now);
+            if ((e.wanted(now) || e.what.what == command::verb::leave) && !too_late) prepare(one);
             return nullptr;
         }
         auto* const whom = e.let_go(node_);
-        auto const more = e.releases() ? release_retries::most : e.asks_for_vote() ? 1 : 0;
+        if (e.releases() && !a.error) retries_.take(release_retries::most, ready_, now);
         if (!too_late && e.releases() && a.error == holdfast::errc::unavailable) retries_.keep_first(one);
-        if (more != 0 && !a.error) retries_.take(more, ready_, now);
-        if (!a.error && e.follows_with_leave(a)) prepare(one, now);
+        if (!a.error && e.follows_with_leave(a)) prepare(one);
         spare_.keep(one);
         return whom;
     }
@@ -271,12 +270,12 @@ private:
     }
 
     /// Effects: queues the only element of `one` for writing, after the releases that must precede it.
-    void prepare(pending_commands& one, boot_clock::time_point now) noexcept
+    void prepare(pending_commands& one) noexcept
     {
         auto& e = one.front();
         if (e.extends() && ledger_.no_release_in_flight(e.what.token)) retries_.drop(e.what.token);
-        if (!e.releases()) retries_.take(e.what.token, ready_);  // mutant: a lost acquire undone after its repetition
-        if (e.asks_for_vote()) retries_.take(1, ready_, now);    // mutant: a lost acquire undone after its repetition
+        // mutant: a lost acquire undone after its repetition
+        if (e.asks_for_vote() || e.extends()) retries_.take(e.what, ready_);
         e.what.floor = facts_.floor;
         e.what.fence_lifetime = facts_.fence_lifetime;
         ready_.splice(ready_.end(), one);

@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/keys.hpp>
 #include <holdfast/redis/pending_command.hpp>
 
 #include <algorithm>
@@ -19,14 +20,12 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// Releases to send once more, whose answers no operation waits for. The answer to an acquire or to a release was lost,
 /// or the server refused the release for now. There is one for each owner token, and at most `most`.
 ///
-/// | sent                                                          | how many |
-/// |---------------------------------------------------------------|----------|
-/// | over the next connection to the node, before all else         | all |
-/// | ahead of a command for the same token                         | that one |
-/// | ahead of a command that asks for a vote                       | one: it may be refused again |
-/// | after a yes or no to such a command                           | one |
-/// | after a yes or no to a release                                | all |
-/// | after a pause, if no such release is under way                | one; without a connection, one is made |
+/// | sent                                                  | how many |
+/// |-------------------------------------------------------|----------|
+/// | over the next connection to the node, before all else | all: others wait for these locks |
+/// | ahead of an acquire or a renewal of the same lock     | those of that lock |
+/// | after a pause, if no such release is under way        | one: it may be refused again. Connects if there is need |
+/// | after a yes or no to a release                        | all |
 class release_retries {
 public:
     static constexpr std::size_t most = 1024;
@@ -73,10 +72,11 @@ public:
         if (auto const found = find(token); found != kept_.end()) kept_.erase(found);
     }
 
-    /// Effects: moves the one for `token`, if there is one, to the end of `to`.
-    void take(owner_token const& token, pending_commands& to) noexcept
+    /// Effects: moves those of the lock of `c`, or of its locks, to the end of `to`.
+    void take(command const& c, pending_commands& to) noexcept
     {
-        if (auto const found = find(token); found != kept_.end()) to.splice(to.end(), kept_, found);
+        for (auto next = kept_.begin(); next != kept_.end();)
+            if (auto const one = next++; is_about(c, *one->what.keys)) to.splice(to.end(), kept_, one);
     }
 
     /// Effects: moves up to `count` of those that must still be sent to the end of `to`.
@@ -90,6 +90,12 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return kept_.size(); }
 
 private:
+    [[nodiscard]] static bool is_about(command const& c, lock_keys const& keys) noexcept
+    {
+        auto const same = [&](auto const& one) { return one.keys && one.keys->lock == keys.lock; };
+        return c.members ? std::any_of(c.members->begin(), c.members->end(), same) : same(c);
+    }
+
     [[nodiscard]] pending_commands::iterator find(owner_token const& token) noexcept
     {
         return std::find_if(kept_.begin(), kept_.end(), [&](auto const& e) { return e.what.token == token; });

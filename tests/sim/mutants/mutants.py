@@ -108,7 +108,7 @@ MUTANTS = {
     "a refused roll-back sent again after the next acquire": mutant(REDIS, ("!too_late", "(MUTANT || !too_late)")),
     "a script that the server forgot not sent again": mutant(REDIS, ("errc::no_script &&", "errc::no_script && !MUTANT &&")),
     "a lost acquire undone after its repetition": mutant(
-        REDIS, "if (!MUTANT) LINE", ("if (", "if (!MUTANT && "), ("if (", "if (!MUTANT && ")
+        REDIS, "if (!MUTANT) LINE", ("if (", "if (!MUTANT && ")
     ),
     # Whose it is.
     "delete without compare": mutant(
