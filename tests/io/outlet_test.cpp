@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// `send` is one of this program, which lets the next call fail if a test says so: the system's own fails seldom.
+// `send` is one of this program, which lets the next call fail or stop if a test says so: the system's own does seldom.
+#include "conformance/sleeper.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/loopback.hpp"
@@ -29,12 +30,16 @@ using holdfast::io::unsent_outlets;
 using holdfast::test::bind_free_port;
 using holdfast::test::eventually;
 using holdfast::test::file_descriptor;
+using holdfast::test::sleeper;
 using holdfast::test::start_connecting;
 
 namespace {
 
 std::atomic<int> fails_on{-1};  // the descriptor whose next send fails
 std::atomic<int> fails_with{0};
+std::atomic<int> stops_on{-1};  // the descriptor whose next send stops, until `goes_on`
+std::atomic<bool> stopped{false};
+std::atomic<bool> goes_on{false};
 
 /// Returns: whether the other side is told that the connection is over, and how much it got before.
 bool read_to_the_end(int fd, std::size_t& got)
@@ -61,6 +66,12 @@ std::string received(int fd)
 
 extern "C" ssize_t send(int descriptor, void const* bytes, std::size_t size, int flags)
 {
+    int stopping = descriptor;
+    if (stops_on.compare_exchange_strong(stopping, -1)) {
+        stopped = true;
+        stopped.notify_all();
+        goes_on.wait(false);
+    }
     int failing = descriptor;
     if (!fails_on.compare_exchange_strong(failing, -1)) return ::sendto(descriptor, bytes, size, flags, nullptr, 0);
     errno = fails_with;
@@ -130,6 +141,29 @@ TEST_CASE("what a thread flushes while another one sends goes out, too")
         return got == threads * each;
     }));
     to.cut();
+}
+
+TEST_CASE("what is to go out before a thread goes on has been sent when that does, also if another one is sending")
+{
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    file_descriptor const theirs{ends[1]};
+    outlet to{ends[0]};
+    stops_on = ends[0];
+    to.append("first\r\n");
+    sleeper sends{[&] { to.flush(); }};
+    stopped.wait(false);
+    to.append("second\r\n");
+    sleeper waits{[&] { to.flush_all(); }};
+    CHECK(waits.sleeps());
+    CHECK_FALSE(waits.done());
+    to.append("third\r\n");
+    to.flush();  // is left to those
+    goes_on = true;
+    goes_on.notify_all();
+    waits.join();
+    CHECK(received(theirs.get()) == "first\r\nsecond\r\nthird\r\n");
+    sends.join();
 }
 
 TEST_CASE("of several servers the answer of the one that was asked last is awaited, for a moment at most")

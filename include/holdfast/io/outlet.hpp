@@ -13,13 +13,11 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::io {
@@ -76,26 +74,19 @@ public:
         if (origin_.in_child()) return false;
         std::unique_lock guard{mutex_};
         again_ = true;
-        if (flushing_) return false;
-        flushing_ = true;
-        blocked_ = false;
-        while (std::exchange(again_, false) && !unsent_.empty() && !blocked_) {
-            sending_.swap(unsent_);
-            guard.unlock();
-            auto const sent = send_all();
-            guard.lock();
-            if (sent < sending_.size()) keep(sent);
-            sending_.clear();
-        }
-        flushing_ = false;
-        return blocked_;
+        std::unique_lock const sends{sends_, std::try_to_lock};
+        return sends && send_unsent(guard);
     }
 
-    /// Effects: the same; if another thread sends already, waits until it has.
+    /// Effects: the same; if another thread sends already, waits until it has, instead of leaving it to that.
     void flush_all() noexcept
     {
-        flush();
-        while (!origin_.in_child() && in_flush()) std::this_thread::sleep_for(std::chrono::microseconds{20});
+        if (origin_.in_child()) return;
+        std::unique_lock guard{mutex_, std::defer_lock};
+        std::scoped_lock const sends{sends_};
+        guard.lock();
+        again_ = true;
+        static_cast<void>(send_unsent(guard));
     }
 
     /// Effects: ends the connection for both sides; the next read shows it.
@@ -122,10 +113,20 @@ public:
     [[nodiscard]] bool blocked() const noexcept { return blocked_; }
 
 private:
-    [[nodiscard]] bool in_flush() noexcept
+    /// Effects: see `flush_again`. Requires: the caller holds both mutexes, and gives up `sends_` first, so that no
+    /// thread leaves its bytes to one that sends no more.
+    [[nodiscard]] bool send_unsent(std::unique_lock<std::mutex>& guard) noexcept
     {
-        std::scoped_lock guard{mutex_};
-        return flushing_;
+        blocked_ = false;
+        while (std::exchange(again_, false) && !unsent_.empty() && !blocked_) {
+            sending_.swap(unsent_);
+            guard.unlock();
+            auto const sent = send_all();
+            guard.lock();
+            if (sent < sending_.size()) keep(sent);
+            sending_.clear();
+        }
+        return blocked_;
     }
 
     /// Effects: sends what it can; after an error, breaks the connection. Returns: how much of it is done with.
@@ -159,9 +160,9 @@ private:
     int const descriptor_;
     std::mutex mutex_;
     std::string unsent_;
-    std::string sending_;  // of the thread that flushes
-    bool flushing_ = false;
-    bool again_ = false;  // another thread wants to flush while it does
+    std::mutex sends_;     // held by the thread that flushes
+    std::string sending_;  // its bytes
+    bool again_ = false;   // another thread wants to flush while it does
     std::atomic<bool> blocked_{false};
 };
 
