@@ -43,7 +43,8 @@ owner_token token(unsigned n) { return owner_token::from_bits(n, n); }
 
 /// A pipeline, and what stands for its connection.
 struct line {
-    holdfast::redis::pipeline pipeline{1, timeout, {std::make_shared<holdfast::redis::vote_table>(), 1}};
+    holdfast::redis::vote_ledger ledger{std::make_shared<holdfast::redis::vote_table>(), 1};
+    holdfast::redis::pipeline pipeline{1, timeout, ledger};
     holdfast::redis::shared_keys keys = std::make_shared<lock_keys const>("orders");
     boot_clock::time_point now = t0;
     bool up = false;
@@ -114,6 +115,8 @@ struct line {
         (void)written();
         answer_with(yes());
     }
+
+    [[nodiscard]] bool may_reacquire(owner_token const& t) const { return up && ledger.may_reacquire(t); }
 
     /// Effects: sends a release, which the node refuses for now.
     void refuse_release(unsigned n, char const* lock = "orders", holdfast::access mode = holdfast::access::sole)
@@ -398,8 +401,8 @@ TEST_CASE("a release that cannot be sent is kept; its repetition takes its place
 TEST_CASE("a lost round is rolled back over the next connection if the node voted, and needs no connection otherwise")
 {
     connected_line l;
-    l.pipeline.began(token(1));
-    l.pipeline.began(token(2));
+    l.ledger.began(token(1));
+    l.ledger.began(token(2));
     l.grant(1);
     l.down();
     for (unsigned n : {1U, 2U, 3U}) CHECK(l.send(verb::release, n, nullptr) == errc::cannot_connect);
@@ -411,7 +414,7 @@ TEST_CASE("an extension drops the release that is kept of its token: its holder 
     connected_line l;
     ear acquire;
     ear extend;
-    l.pipeline.began(token(1));
+    l.ledger.began(token(1));
     CHECK_FALSE(l.send(verb::acquire, 1, &acquire));
     CHECK(l.written() == "acquire1");
     l.down();
@@ -439,37 +442,37 @@ TEST_CASE("a vote may be reacquired over a connection, as long as no release of 
 {
     line l;
     ear e;
-    l.pipeline.began(token(1));
-    CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
-    CHECK_FALSE(l.pipeline.may_reacquire(token(2)));
+    l.ledger.began(token(1));
+    CHECK_FALSE(l.may_reacquire(token(1)));
+    CHECK_FALSE(l.may_reacquire(token(2)));
     (void)l.connect_and_decide();
-    REQUIRE(l.pipeline.may_reacquire(token(1)));
-    CHECK_FALSE(l.pipeline.may_reacquire(token(2)));
+    REQUIRE(l.may_reacquire(token(1)));
+    CHECK_FALSE(l.may_reacquire(token(2)));
     CHECK_FALSE(l.send(verb::reacquire, 1, &e));
     CHECK(l.written() == "reacquire1");
     CHECK(l.last_form == script_form::by_text);
     SECTION("and not again when it was given")
     {
         l.answer_with(yes());
-        CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+        CHECK_FALSE(l.may_reacquire(token(1)));
         CHECK_FALSE(l.send(verb::extend, 1, &e));
         (void)l.written();
         l.answer_with(no());
-        CHECK(l.pipeline.may_reacquire(token(1)));
+        CHECK(l.may_reacquire(token(1)));
     }
     SECTION("nor when it may have been given")
     {
         l.down();
         CHECK(e.failure() == errc::connection_lost);
         CHECK(l.connect_and_decide().empty());
-        CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+        CHECK_FALSE(l.may_reacquire(token(1)));
     }
     SECTION("nor behind a release")
     {
         l.answer_with(no());
-        CHECK(l.pipeline.may_reacquire(token(1)));
+        CHECK(l.may_reacquire(token(1)));
         CHECK_FALSE(l.send(verb::release, 1, nullptr));
-        CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+        CHECK_FALSE(l.may_reacquire(token(1)));
     }
 }
 
@@ -478,7 +481,7 @@ TEST_CASE("a vote whose acquire was lost and undone, and then won by others, may
     connected_line l;
     ear first;
     ear again;
-    l.pipeline.began(token(1));
+    l.ledger.began(token(1));
     REQUIRE_FALSE(l.send(verb::acquire, 1, &first));
     CHECK(l.written() == "acquire1");
     l.down();
@@ -486,9 +489,9 @@ TEST_CASE("a vote whose acquire was lost and undone, and then won by others, may
     REQUIRE_FALSE(l.send(verb::acquire, 1, &again));
     l.pipeline.forget(again);  // the others are enough
     CHECK(l.connect_and_decide() == "release1");
-    CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+    CHECK_FALSE(l.may_reacquire(token(1)));
     l.answer_with(GENERATE(answer::yes(), answer::no()));
-    CHECK(l.pipeline.may_reacquire(token(1)));
+    CHECK(l.may_reacquire(token(1)));
 }
 
 TEST_CASE("a release that could not be sent erases the record of the holder when it is")
@@ -512,7 +515,7 @@ TEST_CASE("a reacquire that comes too late for its connection is not sent, and n
 {
     line l;
     ear e;
-    l.pipeline.began(token(1));
+    l.ledger.began(token(1));
     CHECK(l.send(verb::reacquire, 1, &e) == errc::cannot_connect);
     CHECK(l.connect_and_decide().empty());
     l.undecided = true;

@@ -43,15 +43,18 @@ std::vector<owner_token> taken(release_retries& from, std::size_t count, boot_cl
     return found;
 }
 
+/// Returns: how many are kept.
+std::size_t count(release_retries kept, boot_clock::time_point now = t0)
+{
+    return taken(kept, release_retries::most + 10, now).size();
+}
+
 }  // namespace
 
 TEST_CASE("a release is kept for as long as what it frees may be there, and half a minute at the least")
 {
     release_retries kept;
-    auto const left = [&](boot_clock::time_point now) {
-        (void)taken(kept, 0, now);
-        return kept.size();
-    };
+    auto const left = [&](boot_clock::time_point now) { return count(kept, now); };
     kept.keep(release_of(1, 10s), t0);
     kept.keep(release_of(2, 1min), t0);
     kept.keep(release_of(3, 0s), t0);  // of which ttl is not known
@@ -68,12 +71,12 @@ TEST_CASE("of each owner token one release is kept, and of all the latest, not m
     for (int i = 0; i < 2; ++i)
         for (std::size_t n = 0; n < release_retries::most + 10; ++n) {
             kept.keep(release_of(n), t0);
-            CHECK(kept.size() == (i == 0 ? std::min(n + 1, release_retries::most) : release_retries::most));
+            CHECK(count(kept) == (i == 0 ? std::min(n + 1, release_retries::most) : release_retries::most));
         }
     auto const all = taken(kept, release_retries::most + 10);
     CHECK(all.size() == release_retries::most);
     CHECK(all.front() == token(10));
-    CHECK(kept.size() == 0);
+    CHECK(kept.empty());
 }
 
 TEST_CASE("a release that is kept again is kept for as long as the longer of both")
@@ -85,12 +88,9 @@ TEST_CASE("a release that is kept again is kept for as long as the longer of bot
     kept.keep(release_of(2, 0s), t0);
     kept.keep(release_of(3, 0s), t0);
     kept.keep(release_of(3, 1min), t0);
-    (void)taken(kept, 0, t0 + 79s);
-    CHECK(kept.size() == 3);
-    (void)taken(kept, 0, t0 + 81s);
-    CHECK(kept.size() == 2);
-    (void)taken(kept, 0, t0 + longest_ttl - 1s);
-    CHECK(kept.size() == 2);
+    CHECK(count(kept, t0 + 79s) == 3);
+    CHECK(count(kept, t0 + 81s) == 2);
+    CHECK(count(kept, t0 + longest_ttl - 1s) == 2);
 }
 
 TEST_CASE("releases are taken in their order, as many as are asked for; those of one lock, too; and are dropped")

@@ -11,6 +11,7 @@
 #include <holdfast/redis/node_reach.hpp>
 #include <holdfast/redis/pending_command.hpp>
 #include <holdfast/redis/pipeline.hpp>
+#include <holdfast/redis/vote_ledger.hpp>
 
 #include <chrono>
 #include <new>
@@ -25,7 +26,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 class node {
 public:
     node(unsigned index, std::chrono::milliseconds node_timeout, eligibility& votes)
-        : index_{index}, votes_{votes}, pipeline_{index, node_timeout, votes.ledger_of(index)}
+        : index_{index}, votes_{votes}, ledger_{votes.ledger_of(index)}, pipeline_{index, node_timeout, ledger_}
     {
     }
 
@@ -58,8 +59,10 @@ public:
     /// Returns: how long its fastest answer over this connection took; as long as possible if it has not answered.
     [[nodiscard]] boot_clock::duration fastest() const noexcept { return pipeline_.fastest(); }
 
-    void began(owner_token const& token) noexcept { pipeline_.began(token); }
-    void refused(owner_token const& token) noexcept { pipeline_.refused(token); }
+    /// Effects: notes that an owner token was drawn, of which nothing has been sent; that the node refused it for good.
+    void began(owner_token const& token) noexcept { ledger_.began(token); }
+    void refused(owner_token const& token) noexcept { ledger_.released(token); }
+
     void forget(listener& whom) noexcept { pipeline_.forget(whom); }
     void leave_if_refused(listener const& whom) noexcept { pipeline_.leave_if_refused(whom); }
 
@@ -125,7 +128,7 @@ public:
     /// that may still arrive.
     [[nodiscard]] bool lacks_vote_for(owner_token const& token) const noexcept
     {
-        return pipeline_.may_reacquire(token);
+        return up() && ledger_.may_reacquire(token);
     }
 
     /// Returns: whether it certainly has a vote. Requires: it is connected.
@@ -225,6 +228,7 @@ private:
 
     unsigned index_;
     eligibility& votes_;
+    vote_ledger ledger_;
     pipeline pipeline_;
     std::string_view holder_;                              // empty: no record is kept
     std::optional<boot_clock::time_point> doubted_since_;  // the clock, as it was seen

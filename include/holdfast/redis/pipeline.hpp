@@ -61,10 +61,6 @@ public:
 
     [[nodiscard]] bool up() const noexcept { return connected_; }
 
-    /// Effects: notes that an owner token was drawn, of which nothing has been sent; that the node refused it for good.
-    void began(owner_token const& token) noexcept { ledger_.began(token); }
-    void refused(owner_token const& token) noexcept { ledger_.released(token); }
-
     /// Effects: accepts `c`; its answer is for `whom`, or for no listener if null. Returns: why it cannot be sent; a
     /// release is kept then, if the node may have voted. Throws: `std::bad_alloc`; the only effect then is that a
     /// release is known to be wanted.
@@ -166,8 +162,10 @@ public:
 
     /// Returns: whether no command on the wire is unanswered.
     [[nodiscard]] bool answered_all() const noexcept { return sent_.empty(); }
+
     /// Returns: the command that the node answers next. Requires: not `answered_all()`.
     [[nodiscard]] pending_command const& oldest() const noexcept { return sent_.front(); }
+
     /// Returns: whether `oldest()`, which was answered with `a`, is sent again: as text, without the queue, or alone.
     [[nodiscard]] bool repeats(answer const& a) const noexcept
     {
@@ -231,28 +229,28 @@ public:
 
     /// Returns: a listener that gets no answer, and why.
     [[nodiscard]] failed_commands::failure next_failure() noexcept { return failed_.next(node_); }
-    /// Returns: whether a renewal may ask, over this connection, for the node's vote for `token`, which lacks it.
-    [[nodiscard]] bool may_reacquire(owner_token const& token) const noexcept
-    {
-        return connected_ && ledger_.may_reacquire(token);
-    }
+
     /// Returns: whether the connection must be ended because the node no longer answers in time.
     [[nodiscard]] bool stopped(boot_clock::time_point now) const noexcept
     {
         return connected_ && !sent_.empty() && pulse_.stopped(sent_.front().written, now);
     }
+
     /// Returns: whether a command waits for an answer, or to be sent.
     [[nodiscard]] bool busy() const noexcept { return !sent_.empty() || !ready_.empty() || !waiting_.empty(); }
+
     /// Returns: whether the node may not have got a release yet whose answer no listener waits for.
-    [[nodiscard]] bool unfinished() noexcept { return unheard_ = unheard_ || retries_.size() != 0; }
+    [[nodiscard]] bool unfinished() noexcept { return unheard_ = unheard_ || !retries_.empty(); }
+
     /// Effects: one that was refused for now is to be written again. Returns: whether one is late or not under way.
     [[nodiscard]] bool finish(boot_clock::time_point now) noexcept
     {
         auto const unheard = [&](auto by) { return any_unheard(by, sent_, ready_, waiting_); };
         retries_.take(connected_ && !unheard(now) ? 1 : 0, ready_, now);  // what has expired is dropped in any case
-        unheard_ = unheard(now) || retries_.size() != 0;
-        return retries_.size() != 0 || unheard(now - usual_answer);
+        unheard_ = unheard(now) || !retries_.empty();
+        return !retries_.empty() || unheard(now - usual_answer);
     }
+
     /// Returns: whether something on the wire must not arrive after the connection is given up. An acquire is rolled
     /// back over the next connection; one that arrived after that would leave a lock that no client knows of.
     [[nodiscard]] bool harmful_later() const noexcept

@@ -87,7 +87,7 @@ public:
         to.splice(to.end(), kept_, kept_.begin(), end);
     }
 
-    [[nodiscard]] std::size_t size() const noexcept { return kept_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return kept_.empty(); }
 
 private:
     [[nodiscard]] static bool is_about(command const& c, lock_keys const& keys) noexcept

@@ -105,12 +105,12 @@ public:
     }
 
     /// Effects: notes that the node has certainly refused the token, which is not used again.
-    virtual void refused(unsigned n, owner_token const& token) noexcept { nodes_[n].commands->refused(token); }
+    void refused(unsigned n, owner_token const& token) noexcept { nodes_[n].commands->refused(token); }
 
     /// Effects: sends `c` after everything that was sent to this node before. Its answer comes to `whom`, later, never
     /// from inside `send`; null: no listener wants it. At most one answer for a listener is in flight on a node.
     /// Returns: if nothing can be sent, why; then no answer follows.
-    virtual std::error_code send(unsigned n, command const& c, listener* whom) noexcept
+    std::error_code send(unsigned n, command const& c, listener* whom) noexcept
     {
         auto const at = now();
         auto const why = nodes_[n].commands->send(c, whom, at);
@@ -121,13 +121,13 @@ public:
     /// Effects: the answer in flight to `whom` is overdue, and forgotten. If the node has answered nothing at all since
     /// it was asked, the connection is not used again, and every answer in flight on it is an error. Otherwise the
     /// connection stays, and only that answer is late: what is sent after it is answered after it.
-    virtual void give_up(unsigned n, listener* whom) noexcept { nodes_[n].commands->give_up(*whom, now()); }
+    void give_up(unsigned n, listener* whom) noexcept { nodes_[n].commands->give_up(*whom, now()); }
 
     /// Effects: `whom` no longer wants the answer in flight. An acquire that has not been written is not sent.
-    virtual void forget(unsigned n, listener* whom) noexcept { nodes_[n].commands->forget(*whom); }
+    void forget(unsigned n, listener* whom) noexcept { nodes_[n].commands->forget(*whom); }
 
     /// Effects: the waiter of `whom` waits no longer: a node that refuses the acquire in flight is told so.
-    virtual void leave_if_refused(unsigned n, listener* whom) noexcept { nodes_[n].commands->leave_if_refused(*whom); }
+    void leave_if_refused(unsigned n, listener* whom) noexcept { nodes_[n].commands->leave_if_refused(*whom); }
 
     /// Returns: no error, or why the node's grants do not count now.
     [[nodiscard]] virtual std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept
@@ -141,7 +141,7 @@ public:
 
     /// Returns: whether a renewal may send a reacquire now: the node is connected, has a vote, and has not given it to
     /// `token`, and no release of `token` may still arrive.
-    [[nodiscard]] virtual bool may_reacquire(unsigned n, owner_token const& token) const noexcept
+    [[nodiscard]] bool may_reacquire(unsigned n, owner_token const& token) const noexcept
     {
         return nodes_[n].commands->lacks_vote_for(token) && nodes_[n].commands->has_vote(now());
     }
