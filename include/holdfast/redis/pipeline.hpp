@@ -45,9 +45,10 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | acquire, not sent          | fails                      | dropped |
 ///
 /// If an acquire is given up with its connection, its release is kept, too: its round is lost. A leave follows the
-/// refusal of an acquire whose waiter waits no longer; it takes the acquire's place here, and so needs no memory. Only
-/// releases are repeated, and what the server did not do in this form: it is sent as text, without the queue or record,
-/// or alone.
+/// refusal of an acquire whose waiter waits no longer. The acquire decided that when it ended; when the last masters
+/// answer, it may be gone, and most of them grant: a leave to all would be two commands more for ten. The leave takes
+/// the acquire's place here, and so needs no memory. Only releases are repeated, and what the server did not do in this
+/// form: it is sent as text, without the queue or record, or alone.
 class pipeline {
 public:
     static constexpr std::size_t most = 65536;
