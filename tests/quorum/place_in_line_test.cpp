@@ -3,6 +3,9 @@
 // An acquire whose nodes put it into their queues: how it waits to be called, and what it does if it is not.
 #include "acquire.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 using namespace std::chrono_literals;
 using namespace holdfast::test;
 using holdfast::boot_clock;
@@ -111,6 +114,31 @@ TEST_CASE("a waiter that is to leave the lock free for those who poll asks that 
     (void)refused_by_all(a, now + 20ms);
     for (unsigned node = 0; node < 4; ++node) CHECK(a.machine.on_released(node, now + 21ms).ask.empty());
     CHECK(a.machine.on_released(4, now + 21ms).ask == node_set::all(5));
+}
+
+TEST_CASE("a waiter that wins too late each time leaves its place to others, and asks again after a pause that grows")
+{
+    acquire a{5};
+    auto now = t0;
+    (void)a.machine.start(now);
+    (void)refused_by_all(a, now);
+    for (unsigned node = 0; node < 4; ++node) (void)a.machine.on_released(node, now);
+    CHECK(a.machine.on_released(4, now).ask == node_set::all(5));
+    boot_clock::duration longest{};
+    for (int round = 0; round < 100; ++round) {
+        now += 10s;  // the lease
+        auto const step = a.first_answer(3, yes(70), now);
+        CHECK(step.roll_back == node_set::all(5));
+        CHECK_FALSE(step.stays);
+        // What it gives back is told to it, too.
+        for (unsigned node = 0; node < 5; ++node) (void)a.machine.on_released(node, now);
+        auto const at = a.machine.wake_at();
+        CHECK(at <= now + 8ms);
+        longest = std::max(longest, at - now);
+        now = at;
+        CHECK(a.machine.on_time(now).ask == node_set::all(5));
+    }
+    CHECK(longest > 4ms);
 }
 
 TEST_CASE("a waiter that has no time to leave the lock free for those who poll asks at once")

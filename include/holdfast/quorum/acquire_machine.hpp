@@ -196,6 +196,7 @@ private:
     void wait(boot_clock::time_point now, acquire_step& step)
     {
         phase_ = phase::waiting;
+        if (round_.won()) place_.left();  // too late, it may be each time: others go first
         step.stays = place_.taken();
         waits_for_release_ = !set_.request.once && (round_.held_by_others() || (round_.asked() && place_.taken()));
         if (round_.grants() > 0 && !place_.taken()) pause_.collided();

@@ -36,6 +36,7 @@ public:
     static constexpr std::chrono::milliseconds longest_unheard{500};
 
     void joined(node_set nodes) noexcept { nodes_ = nodes_ | nodes; }
+    void left() noexcept { nodes_ = {}; }
 
     /// Returns: the nodes in whose queues it may be.
     [[nodiscard]] node_set nodes() const noexcept { return nodes_; }
