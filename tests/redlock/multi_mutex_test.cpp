@@ -3,9 +3,7 @@
 // Several locks at once, on real servers.
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
-#include "support/eventually.hpp"
 #include "support/philosophers.hpp"
-#include "support/proxy.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/adapters/multi_mutex.hpp>
@@ -15,9 +13,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <deque>
-#include <future>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -30,9 +25,6 @@ using holdfast::mutex;
 using holdfast::redis::client;
 using holdfast::redlock::masters;
 using holdfast::test::code_of;
-using holdfast::test::containing;
-using holdfast::test::eventually;
-using holdfast::test::proxy;
 using holdfast::test::redis_fleet;
 using holdfast::test::redis_server;
 
@@ -61,72 +53,7 @@ holdfast::redlock::masters_options const patient{.node_timeout = 10s, .connect_t
     return got;
 }
 
-/// A lock on each of three servers. Each has a proxy, which can keep a release from it.
-struct apart {
-    redis_fleet servers{3};
-    std::vector<proxy> ways;
-    std::deque<mutex> locks;
-    std::vector<mutex*> each;
-
-    explicit apart(holdfast::lock_options const& options)
-    {
-        for (std::size_t i = 0; i < 3; ++i) {
-            ways.emplace_back(servers[i].port());
-            client const one{ways[i].url(), {.operation_timeout = 1min, .connect_timeout = 1min}};
-            locks.emplace_back(one, "orders/" + std::to_string(i), options);
-            each.push_back(&locks[i]);
-        }
-    }
-
-    void hold_releases()
-    {
-        for (auto& way : ways) way.hold(containing("holdfast:free:"));
-    }
-    [[nodiscard]] bool all_are_sent()
-    {
-        return eventually(
-            [&] { return std::all_of(ways.begin(), ways.end(), [](auto const& way) { return way.held() == 1; }); });
-    }
-    void let_go()
-    {
-        for (auto& way : ways) way.let_go();
-    }
-};
-
 }  // namespace
-
-TEST_CASE("several locks are given back at once: every release is sent before the first is answered")
-{
-    apart three{{.ttl = 1h}};
-    multi_mutex all{three.each};
-    bool const says = GENERATE(true, false);
-    all.lock();
-    three.hold_releases();
-    auto given = std::async(std::launch::async, [&] {
-        std::error_code ec;
-        says ? all.unlock(ec) : all.unlock();
-        return ec;
-    });
-    CHECK(three.all_are_sent());
-    CHECK(given.wait_for(0s) == std::future_status::timeout);
-    three.let_go();
-    CHECK_FALSE(given.get());
-    for (std::size_t i = 0; i < 3; ++i)
-        CHECK(three.servers[i].command({"EXISTS", "orders/" + std::to_string(i)}).integer == 0);
-}
-
-TEST_CASE("several locks with deferred_release are given back without waiting for an answer")
-{
-    apart three{{.ttl = 1h, .deferred_release = true}};
-    multi_mutex all{three.each};
-    all.lock();
-    three.hold_releases();
-    auto ec = make_error_code(errc::contended);
-    all.unlock(ec);
-    CHECK_FALSE(ec);
-    CHECK(three.all_are_sent());
-    three.let_go();
-}
 
 TEST_CASE("an error of one gives the others back")
 {

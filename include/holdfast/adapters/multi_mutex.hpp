@@ -131,14 +131,30 @@ public:
         return take(detail::patience::until(t), stop);
     }
 
-    /// Effects: unlocks all at once, and waits for all answers, one operation timeout at most; what fails is reported
-    /// to the `on_error` of its lock. No effect, and no report, if they are not held: only `unlock(ec)` says so. The
-    /// next holder may destroy the object before this has returned.
-    void unlock() noexcept { static_cast<void>(joint_->unlock(detail::joint_object::on_failure::tell)); }
+    /// Effects: unlocks all, the last one taken first. No effect, and no report, if they are not held: only
+    /// `unlock(ec)` says so.
+    void unlock() noexcept
+    {
+        auto const hold = let_go();
+        if (!hold) return;
+        for (auto i = first_.size(); i-- > 0;) first_[i]->unlock();  // the next holder may destroy this after the last
+        hold->released();
+    }
 
     /// As `unlock()`. Postconditions: `ec` is no error; `not_owner`; `lease_lost` if one of them was lost before; or
     /// else why the outcome of one is not known.
-    void unlock(std::error_code& ec) noexcept { ec = joint_->unlock(detail::joint_object::on_failure::be_silent); }
+    void unlock(std::error_code& ec) noexcept
+    {
+        auto const hold = let_go();
+        auto worst = hold ? std::error_code{} : make_error_code(errc::not_owner);
+        for (auto i = hold ? first_.size() : 0; i-- > 0;) {
+            std::error_code why;
+            first_[i]->unlock(why);
+            worst = detail::worse(worst, why);
+        }
+        if (hold) hold->released();
+        ec = worst;
+    }
 
     /// Effects: extends all, one after the other, up to one that fails. Returns: whether all have a lease of `ttl` now;
     /// otherwise `ec` says why the first that failed has not.
@@ -259,6 +275,14 @@ private:
         blocker_ = &one;
         blocked_until_ = until;
         return false;
+    }
+
+    /// Effects: ends the hold. Returns: it, whose loss is announced when all are given back; null: there is none.
+    std::shared_ptr<detail::joint_hold> let_go() noexcept
+    {
+        auto hold = joint_->let_go();
+        if (hold) hold->release();
+        return hold;
     }
 
     [[nodiscard]] std::shared_ptr<detail::async_source> async_source() const noexcept { return joint_; }

@@ -5,10 +5,8 @@
 #include <holdfast/core/async_object.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <stop_token>
-#include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -44,11 +42,8 @@ public:
     /// Returns: the present hold; null if there is none.
     [[nodiscard]] virtual hold held() const noexcept = 0;
 
-    /// Whether the `on_error` of a lock that could not be given back is told.
-    enum class on_failure : std::uint8_t { tell, be_silent };
-
-    /// Effects: gives all back at once, and waits. Returns: as `multi_mutex::unlock(ec)`.
-    virtual std::error_code unlock(on_failure then) noexcept = 0;
+    /// Effects: there is no present hold any more. Returns: what it was, and the caller is to give back.
+    [[nodiscard]] virtual hold let_go() noexcept = 0;
 
     /// Effects: cancels asynchronous calls, also those that are begun later.
     virtual void close() noexcept = 0;

@@ -6,7 +6,6 @@
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/make_as.hpp>
 #include <holdfast/core/parker.hpp>
@@ -57,26 +56,6 @@ public:
             }
             static_cast<void>(here_.park_until(boot_clock::time_point::max()));
         }
-    }
-
-    /// Effects: gives back what `locks` hold, as above; one after the other, the last one first, if memory is short.
-    /// Returns: the outcome of all.
-    static std::error_code give_back(std::vector<std::shared_ptr<lock_object>> const& locks,
-                                     joint_object::on_failure then) noexcept
-    try {
-        auto const all = std::make_shared<joint_release>();
-        for (auto const& one : locks) all->add(one, one->lease());
-        auto const worst = all->give_back();
-        if (then == joint_object::on_failure::tell) all->tell_failures();
-        return worst;
-    } catch (std::bad_alloc const&) {
-        std::error_code worst;
-        for (auto n = locks.size(); n-- > 0;) {
-            std::error_code why;
-            then == joint_object::on_failure::tell ? locks[n]->unlock() : locks[n]->unlock(why);
-            worst = worse(worst, why);
-        }
-        return worst;
     }
 
     /// Effects: reports, for each of them, that it was not given back, if so. To be called when all have answered.

@@ -67,15 +67,11 @@ public:
         return hold_;
     }
 
-    std::error_code unlock(on_failure then) noexcept override
+    [[nodiscard]] hold let_go() noexcept override
     {
-        auto const gone = let_go();
-        if (!gone) return make_error_code(errc::not_owner);
-        auto const self = shared_from_this();  // the next holder may destroy what has this
-        gone->release();
-        auto const worst = joint_release::give_back(locks_.all(), then);
-        gone->released();
-        return worst;
+        if (origin_.in_child()) return nullptr;
+        std::scoped_lock guard{mutex_};
+        return std::exchange(hold_, nullptr);
     }
 
     [[nodiscard]] std::shared_ptr<async_object> to_lock() override { return made(); }
@@ -268,14 +264,6 @@ private:
         std::optional<std::stop_callback<cancel>> at_stop_;
         std::optional<std::stop_callback<cancel>> at_close_;
     };
-
-    /// Effects: there is no present hold any more. Returns: what it was, and the caller is to give back.
-    [[nodiscard]] hold let_go() noexcept
-    {
-        if (origin_.in_child()) return nullptr;
-        std::scoped_lock guard{mutex_};
-        return std::exchange(hold_, nullptr);
-    }
 
     [[nodiscard]] std::shared_ptr<one_joint> made()
     {

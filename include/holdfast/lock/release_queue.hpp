@@ -57,12 +57,10 @@ public:
     {
         if (in_child()) return failure{make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
-        bool const may_defer = owner.options->deferred_release;
         auto gone = give_up(guard, owner, hold);
         mine = gone.mine;
         if (!mine) return failure{make_error_code(errc::not_owner), {}};
         if (!gone.gives_back) return conclude(*mine, {gone.unkept, {}}, &renewer().calls);
-        if (gone.call && may_defer && !turns_.next()) return defer(guard, std::move(gone), &renewer().calls);
         guard.unlock();
         if (!gone.call) return give_back_now(gone, &renewer().calls);
         release_call::start(std::move(gone.call), boot_clock::now(), std::move(of));
