@@ -6,14 +6,19 @@
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
 
+#include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redis/client_pool.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <future>
+#include <memory>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -176,4 +181,35 @@ TEST_CASE("a server that does not answer keeps locks on no connection waiting fo
         }));
         m.unlock();
     }
+}
+
+TEST_CASE("a client that is ended by the function that is told of its lock has ended when that goes on")
+{
+    redis_server server;
+    auto redis = std::make_unique<client>(server.url(), unhurried());
+    auto m = std::make_unique<mutex>(*redis, "orders", holdfast::lock_options{.ttl = 1h});
+    auto stock = std::make_unique<mutex>(*redis, "stock", holdfast::lock_options{.ttl = 1h});
+    auto both = std::make_unique<holdfast::multi_mutex>(*m, *stock);
+    std::promise<bool> ended;
+    auto const end = [&](std::error_code ec) {
+        both.reset();
+        m.reset();
+        stock.reset();
+        redis.reset();
+        auto const left = [&] {
+            auto const all = server.command({"CLIENT", "LIST"}).text;
+            return std::count(all.begin(), all.end(), '\n');
+        };
+        ended.set_value(!ec && eventually([&] { return left() == 1; }));  // the one that asks
+    };
+    bool const several = GENERATE(false, true);
+    bool const unlocks = GENERATE(false, true);
+    INFO((several ? "several, " : "one, ") << (unlocks ? "unlock" : "lock"));
+    auto const begin = [&](auto& one) {
+        if (!unlocks) return one.async_lock(end);
+        one.lock();
+        one.async_unlock(end);
+    };
+    several ? begin(*both) : begin(*m);
+    CHECK(ended.get_future().get());
 }

@@ -191,9 +191,9 @@ void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, 
     one->begin_lock(p, std::move(stop),
                     callback_of([one = std::shared_ptr<async_object>{one}, f = std::move(f)](std::error_code ec,
                                                                                              bool held) mutable {
-                        auto const of = std::move(one);
-                        held = held && reach_user(*of, of->lease(), ec);
-                        if (held) of->leave();
+                        held = held && reach_user(*one, one->lease(), ec);
+                        if (held) one->leave();
+                        one.reset();  // `f` may end the client
                         f(ec, held);
                     }));
 }
@@ -204,8 +204,11 @@ inline void begin_unlock_of(async_source& from, std::function<void(std::error_co
 {
     holdfast::lease hold;
     auto const one = from.to_unlock(hold);
-    one->begin_unlock(
-        hold, callback_of([one, f = with_code(std::move(f))](std::error_code ec, bool held) mutable { f(ec, held); }));
+    one->begin_unlock(hold,
+                      callback_of([one = one, f = with_code(std::move(f))](std::error_code ec, bool held) mutable {
+                          one.reset();  // `f` may end the client
+                          f(ec, held);
+                      }));
 }
 
 }  // namespace holdfast::detail

@@ -40,10 +40,13 @@ public:
         return {};
     }
 
-    /// Listens to what the holder of `of` is told, which may use it for `usable` after a renewal. Its functions are
-    /// called by `in`, its process.
-    announcements(sim::host& in, holdfast::lease of, duration usable)
-        : process_{in}, lease_{std::move(of)}, hardly_any_{usable / 8}, at_loss_{lease_.lost_token(), [this] { told_ = process_.present(); }}
+    /// Listens to what the holder of `of` is told. Its functions are called by `in`, its process. `hardly_any`: a
+    /// warning is excused if less than that is left of the lease.
+    announcements(sim::host& in, holdfast::lease of, duration hardly_any)
+        : process_{in},
+          lease_{std::move(of)},
+          hardly_any_{hardly_any},
+          at_loss_{lease_.lost_token(), [this] { told_ = process_.present(); }}
     {
         listen();
     }
@@ -61,8 +64,7 @@ public:
         return renewed && awake && worried && !ends_soon();
     }
 
-    /// Returns: whether the holder was told that its lease is at risk, and it did not end soon. A session that has only
-    /// waited for a while proves little at first, and a renewal may be granted that makes its leases no longer.
+    /// Returns: whether the holder was told that its lease is at risk, and that is not excused.
     [[nodiscard]] bool warned() const noexcept { return warned_ != time_point::max() && !ended_soon_; }
 
     /// Returns: how it ended. Requires: it is lost, and its process has acted since.
