@@ -91,7 +91,7 @@ private:
         });
     }
 
-    [[nodiscard]] bool ends_soon() const noexcept { return lease_.expires_at() - process_.now() < hardly_any_; }
+    [[nodiscard]] bool ends_soon() const noexcept { return lease_.expires_at() < process_.now() + hardly_any_; }
 
     sim::host& process_;
     holdfast::lease const lease_;
