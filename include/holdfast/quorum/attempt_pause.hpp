@@ -14,10 +14,10 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 
 /// How long a waiter waits before it asks again, at random, so that contenders miss each other. Reads no clock.
 ///
-/// | the last round                              | the pause |
-/// |---------------------------------------------|-----------|
-/// | had votes and was lost, or was won too late | up to `retry.first`; twice as much each time, up to 16 times that and `retry.most` |
-/// | could not ask a majority                    | 5 to 10 ms; twice as much each time, up to 900 ms and `retry.most` |
+/// | the last round             | the pause |
+/// |----------------------------|-----------|
+/// | was split, or won too late | up to `retry.first`; twice as much each time, up to 16 times that and `retry.most` |
+/// | could not ask a majority   | 5 to 10 ms; twice as much each time, up to 900 ms and `retry.most` |
 class attempt_pause {
 public:
     attempt_pause(backoff_options const& retry, std::uint64_t seed) : retry_{retry}, jitter_{seed} {}
