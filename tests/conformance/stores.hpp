@@ -72,12 +72,15 @@ struct memory_store {
 /// The password of the user `app`.
 inline constexpr char const* app_password = "canary-of-the-app";
 
+/// The names of locks that the suite has, as patterns.
+inline constexpr std::string_view suite_names[]{"order*", "invoices", "counter", "a", "a?b", "b", "c"};
+
 /// Returns: the line of redis.conf for that user: with the names that the suite has, and no right that no lock needs.
 inline std::string app_user(std::string_view more = {})
 {
     std::string names;
     std::string others{operator_commands};
-    for (auto const* const one : {"order*", "invoices", "counter", "a", "a?b", "b", "c"}) {
+    for (auto const one : suite_names) {
         names.append(names.empty() ? "" : " ").append(one);
         others.append(" ").append(holder_keys_of(one));
     }
@@ -88,7 +91,7 @@ inline std::string app_user(std::string_view more = {})
 inline std::string redisson_user()
 {
     std::string line;
-    for (auto const* const one : {"order*", "invoices", "counter", "a", "a?b", "b", "c"})
+    for (auto const one : suite_names)
         line = line.empty() ? redisson_rights(app_password, one, {})
                             : line + " " + redisson_keys_of(one) + " " + redisson_channels_of(one);
     return line;
